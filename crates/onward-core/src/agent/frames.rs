@@ -295,14 +295,16 @@ pub(super) fn readable(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The first line that says something.
+/// The first line that says something, and a sign where there is more.
 pub(super) fn about(text: &str) -> String {
     let start = cut_bytes(text, NEWS_BYTES_MAX);
-    let line = start.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let plain = tail::plain_line(line);
+    let mut lines = start.lines().map(str::trim).filter(|line| !line.is_empty());
+    let plain = tail::plain_line(lines.next().unwrap_or_default());
     let mut out: String = plain.chars().take(ABOUT_CHARS_MAX).collect();
     if out.len() < plain.len() {
         out.push('…');
+    } else if lines.next().is_some() || start.len() < text.len() {
+        out.push_str(" …");
     }
     out
 }

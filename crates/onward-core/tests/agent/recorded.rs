@@ -86,6 +86,17 @@ fn the_agent_is_readable() {
 }
 
 #[test]
+fn the_first_line_stands_for_many() {
+    // A command and a result of several lines are one line each in the log, and it can be seen that there is more.
+    let frame = serde_json::json!({ "type": "assistant", "message": { "content": [
+        { "type": "tool_use", "name": "Bash", "input": { "command": "make \\\n  test\n" } },
+        { "type": "tool_use", "name": "Bash", "input": { "command": "ls\n" } } ] } });
+    let mut reader = FrameReader::new(&Adapter::ClaudeCode);
+    let lines: Vec<String> = reader.line(frame.to_string().as_bytes()).iter().map(ToString::to_string).collect();
+    assert_eq!(lines, ["> Bash: make \\ …", "> Bash: ls"]);
+}
+
+#[test]
 fn waiting_and_refusals_are_told() {
     // The service is asked again, a tool call is refused, another waits for a person. All of it is in the result or the news.
     let (news, _) = recording("claude/overloaded");

@@ -245,10 +245,12 @@ impl Attendant {
     /// Why the phase could not be started, with the usual suspect named: a missing folder gives the same error as a missing program.
     fn reason(&self, error: &io::Error) -> String {
         let program = self.spec.argv.first().map_or("", String::as_str);
-        if self.spec.working_directory.is_dir() {
-            format!("{program}: {error}")
-        } else {
-            format!("the working directory {} is not there", self.spec.working_directory.display())
+        if !self.spec.working_directory.is_dir() {
+            return format!("the working directory {} is not there", self.spec.working_directory.display());
+        }
+        match error.kind() {
+            io::ErrorKind::NotFound if !program.contains('/') => format!("there is no program {program} on the PATH"),
+            _ => format!("{program}: {error}"),
         }
     }
 

@@ -261,3 +261,13 @@ fn boxes_left_open_are_work_that_remains() {
         assert!(text.contains("[x] header") && text.contains("[x] footer") && text.contains("[COMPLETE]"), "{text}");
     }
 }
+
+/// The client is not installed. The failure names it and the PATH, and the run goes on once it is there.
+#[test]
+fn a_client_that_is_not_installed() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  a: { agent: { use: gemini, prompt: Do it. } }\n");
+    project.command(["run"]).expect(1).err_names(["there is no program gemini on the PATH"]);
+    project.script("gemini", "#!/bin/sh\ncat > /dev/null\necho '{\"session_id\":\"g\",\"content\":\"Done.\"}'\n");
+    project.command(["resume"]).expect(0);
+}
