@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use onward_testkit::TestProject;
 use onward_testkit::tidy::console_commands;
 
 use crate::project;
@@ -30,8 +31,11 @@ fn files_of(page: &str) -> Vec<(String, String)> {
 
 /// Types a page in an empty folder; gives how many commands it has.
 fn typed(page: &str) -> usize {
+    typed_in(&project(), page)
+}
+
+fn typed_in(project: &TestProject, page: &str) -> usize {
     let text = std::fs::read_to_string(book().join(page)).expect("the page");
-    let project = project();
     let programs = project.root().join("programs");
     std::fs::create_dir_all(&programs).expect("a folder");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onward"), programs.join("onward")).expect("a link");
@@ -62,6 +66,22 @@ fn the_guides_can_be_typed() {
     for page in pages {
         assert!(typed(page) > 1, "{page} shows no commands");
     }
+}
+
+/// Does what the page asks of Claude Code.
+const CLIENT: &str = r#"#!/bin/sh
+cat > /dev/null
+echo '{"type":"system","subtype":"init","session_id":"s1"}'
+echo Hello. > hello.txt; echo Friendly. > review.md
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"Done.","num_turns":2}'
+"#;
+
+#[test]
+fn the_page_of_agents_can_be_typed() {
+    let project = project();
+    project.script("claude", CLIENT);
+    assert!(typed_in(&project, "agents.md") > 5);
+    assert!(project.exists("review.md") && project.exists(".claude/plugins/onward"));
 }
 
 /// A link of the book leads to a page that is there.
