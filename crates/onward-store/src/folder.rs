@@ -12,7 +12,6 @@ use std::{
 };
 
 use nix::{
-    fcntl::posix_fallocate,
     sys::stat::{Mode, SFlag, mknod},
     unistd::geteuid,
 };
@@ -28,8 +27,6 @@ pub const DATABASE_FILES: [&str; 4] = ["onward.db-journal", "onward.db-wal", "on
 /// The head file, which knows how far the store has come.
 pub const HEAD: &str = "HEAD";
 
-/// Kept back so that on a full disk the last record still finds room.
-const RESERVE_BYTES: i64 = 256 * 1024;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -125,33 +122,6 @@ impl Folder {
 
     pub(crate) fn blobs(&self) -> PathBuf {
         self.root.join("blobs")
-    }
-
-    pub(crate) fn reserve(&self) -> PathBuf {
-        self.root.join("reserve")
-    }
-
-    pub(crate) fn has_reserve(&self) -> bool {
-        i64::try_from(bytes_of(&self.reserve())).is_ok_and(|bytes| bytes >= RESERVE_BYTES)
-    }
-
-    /// Gives the kept bytes back to the disk; `false` if there were none.
-    pub(crate) fn free_reserve(&self) -> bool {
-        fs::remove_file(self.reserve()).is_ok()
-    }
-
-    /// Without room for the reserve the store works on; `health` tells.
-    fn keep_reserve(&self) {
-        if self.has_reserve() {
-            return;
-        }
-        // What a full disk left of an earlier try is in the way.
-        self.free_reserve();
-        let path = self.reserve();
-        let kept = create_file(&path).and_then(|file| Ok(posix_fallocate(&file, 0, RESERVE_BYTES)?));
-        if kept.is_err() {
-            self.free_reserve();
-        }
     }
 
     /// The store holds copies of what people and agents wrote; none of that belongs into a commit. A project without

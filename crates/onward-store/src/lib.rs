@@ -25,6 +25,7 @@ mod open;
 pub mod ownership;
 pub mod portable;
 pub mod private;
+mod reserve;
 mod seal;
 mod sqlite;
 mod store_ext;

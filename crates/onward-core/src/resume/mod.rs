@@ -5,6 +5,7 @@
 //! around them ([`world`]).
 
 mod age;
+mod branch;
 mod decide;
 mod edges;
 mod finding;

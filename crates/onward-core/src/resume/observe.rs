@@ -84,7 +84,7 @@ fn branch(facts: &ResumeFacts<'_>) -> Option<Finding> {
     let branch = facts.run.branch().unwrap_or_default();
     match facts.branch {
         BranchFact::Gone => {
-            let kind = super::world::kind_if_gone(facts.run.plan())?;
+            let kind = super::branch::kind_if_gone(facts.run.plan())?;
             Some(Finding::new(kind, format!("the branch {branch} on which the run was last seen is gone")))
         }
         BranchFact::Unknown => {

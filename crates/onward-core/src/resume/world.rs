@@ -2,23 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::branch;
 use super::finding::{Finding, FindingKind};
 use crate::evidence::{IssueSeen, ProbeSeen, WorldSeen};
 use crate::plan::globs::may_overlap;
-use crate::plan::{IfAhead, IfChanged, Phase, Plan, Probe, ProbeOf};
+use crate::plan::{IfAhead, IfChanged, Phase, Probe, ProbeOf};
 use crate::run::Run;
-
-/// Dirty files that are named; the rest is counted.
-const PATHS_SHOWN_MAX: usize = 5;
 
 /// All that has changed around a run since a driver last looked.
 pub fn findings(run: &Run, now: &WorldSeen) -> Vec<Finding> {
     let Some(then) = run.last_look().map(|look| &look.world) else { return Vec::new() };
     let plan = run.plan();
-    let mut found: Vec<Finding> = elsewhere(then, now).into_iter().collect();
-    found.extend(work_branch_gone(plan, then, now));
-    found.extend(base_moved(plan, then, now));
-    found.extend(dirty(plan, now));
+    let mut found = branch::findings(plan, then, now);
     for probe in &plan.freshness.probes {
         let (then, now) = (then.probes.get(&probe.name), now.probes.get(&probe.name));
         found.extend(probed(&probe.name, probe.if_changed, then, now));
@@ -63,47 +58,6 @@ impl Again<'_> {
     pub(super) fn reason(&self) -> String {
         format!("the probe {} sees a change", self.0.name)
     }
-}
-
-fn elsewhere(then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
-    let (before, after) = (then.branch.as_ref()?, now.branch.as_deref().unwrap_or("no branch"));
-    let message = format!("{after} is checked out, the run was last seen on {before}");
-    (before != after).then(|| Finding::new(FindingKind::BranchElsewhere, message))
-}
-
-fn work_branch_gone(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
-    let name = plan.freshness.git.branch.as_deref()?;
-    let kind = kind_if_gone(plan)?;
-    let gone = then.work_branch.is_some() && now.work_branch.is_none();
-    gone.then(|| Finding::new(kind, format!("the branch {name} of the work is gone")))
-}
-
-/// The finding for a branch that is gone: a refusal, unless the plan says otherwise.
-pub(super) fn kind_if_gone(plan: &Plan) -> Option<FindingKind> {
-    match plan.freshness.git.if_branch_gone {
-        None | Some(IfChanged::Stop) => Some(FindingKind::BranchGone),
-        Some(other) => kind_of(other),
-    }
-}
-
-fn base_moved(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
-    let name = plan.freshness.git.base.as_deref()?;
-    let kind = kind_of(plan.freshness.git.if_base_moved.unwrap_or(IfChanged::Warn))?;
-    match (&then.base, &now.base) {
-        (Some(then), Some(now)) if then == now => None,
-        (None, _) => None,
-        (Some(_), Some(_)) => Some(Finding::new(kind, format!("{name}, the base of the work, has moved"))),
-        (Some(_), None) => Some(Finding::new(kind, format!("{name}, the base of the work, is no longer there"))),
-    }
-}
-
-fn dirty(plan: &Plan, now: &WorldSeen) -> Option<Finding> {
-    let kind = kind_of(plan.freshness.git.if_dirty?)?;
-    let files = now.dirty.as_ref().filter(|files| !files.is_empty())?;
-    let shown = files.iter().take(PATHS_SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
-    let more = files.len().saturating_sub(PATHS_SHOWN_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(Finding::new(kind, format!("there are changes that are not committed: {shown}{more}")))
 }
 
 fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&ProbeSeen>) -> Option<Finding> {
@@ -158,7 +112,7 @@ fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
 }
 
 /// The finding for a change; none where it is ignored. That git has moved is no reason to do anything again by itself.
-fn kind_of(means: IfChanged) -> Option<FindingKind> {
+pub(super) fn kind_of(means: IfChanged) -> Option<FindingKind> {
     match means {
         IfChanged::Ignore => None,
         IfChanged::Warn => Some(FindingKind::WorldWarns),

@@ -106,7 +106,6 @@ const WALLS: [Wall; 7] = [
             "serde",
             "serde_json",
             "signal-hook",
-            "terminal_size",
         ],
         development: &["insta", "jsonschema", "nix", "onward-testkit", "serde_json", "tempfile", "vt100"],
     },

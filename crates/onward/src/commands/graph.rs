@@ -27,7 +27,7 @@ pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     match args.format {
-        GraphFormat::Text => render::answer_drawn(&graph.text(render::columns())),
+        GraphFormat::Text => render::answer_drawn(&graph.text(render::drawing_columns())),
         GraphFormat::Mermaid => render::answer_drawn(&graph.mermaid()),
         GraphFormat::Dot => render::answer_drawn(&graph.dot()),
         GraphFormat::Svg => render::answer_drawn(&graph.svg()),

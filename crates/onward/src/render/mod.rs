@@ -39,6 +39,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod summary;
 mod tail;
+mod terminal_size;
 pub(crate) mod time;
 pub(crate) mod vcs;
 pub(crate) mod watch;
@@ -46,9 +47,9 @@ mod wrap;
 mod write;
 mod writer_thread;
 
-pub(crate) use watch::columns;
+pub(crate) use terminal_size::drawing_columns;
 pub(crate) use write::{
-    Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, stderr_columns,
-    usage, write_beside,
+    Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, usage,
+    write_beside,
 };
 pub(crate) use writer_thread::drain;

@@ -48,7 +48,7 @@ const CHECKPOINTS_MAX: usize = 20;
 /// The summary of an unfinished run: what is done, what was running, what is left, and what would be next.
 pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> String {
     let view = &one.view();
-    let columns = super::stderr_columns().unwrap_or(COLUMNS_MAX).min(COLUMNS_MAX);
+    let columns = super::terminal_size::stderr_columns().unwrap_or(COLUMNS_MAX).min(COLUMNS_MAX);
     let mut out = heading(view, &one.run, now);
     let completed: Vec<PhaseRecord> =
         view.completed.iter().filter(|record| !is_told_by_its_parent(one, record)).cloned().collect();

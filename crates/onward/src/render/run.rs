@@ -17,7 +17,8 @@ use serde_json::json;
 
 use super::change::ChangeLines;
 use super::failure::ErrorLine;
-use super::live::{LiveArea, columns_of_stderr};
+use super::live::LiveArea;
+use super::terminal_size::stderr_columns;
 use super::write::line_json;
 use super::{ending, json, limits, paint, safe, say, status, tail, time};
 use crate::failure::Failure;
@@ -326,7 +327,7 @@ fn live_area(style: Style) -> LiveArea {
 
 /// The last lines of a phase that failed, below the line that tells of it.
 fn last_lines(event: &Event, run: &Run, output: &dyn AttemptOutput) -> String {
-    let columns = columns_of_stderr();
+    let columns = stderr_columns();
     match event {
         Event::PhaseFailed { phase, .. } => tail::framed(&tail::of_event(event, run, output), run, phase, columns),
         Event::RetryScheduled { .. } => tail::of_a_retry(&tail::of_event(event, run, output), columns),

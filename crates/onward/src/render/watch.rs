@@ -7,16 +7,12 @@ use jiff::Timestamp;
 use onward_core::run::PhaseStatus;
 use onward_core::view::{PhaseRecord, StatusView};
 use serde_json::json;
-use terminal_size::{Height, Width, terminal_size_of};
 
+use super::terminal_size::{ScreenSize, stdout_size};
 use super::write::redraw;
 use super::{answer, answer_json, status};
 use crate::args::AnswerForm;
 
-/// The size of a terminal that does not tell it.
-const SIZE_DEFAULT: (u16, u16) = (80, 24);
-/// Lines of a file are not broken.
-const COLUMNS_OF_A_FILE: usize = 240;
 /// Long lines are cut by the terminal, so that every line takes one row.
 const CUT: (&str, &str) = ("\u{1b}[?7l", "\u{1b}[?7h");
 
@@ -29,7 +25,7 @@ pub(crate) struct Watch {
     form: WatchForm,
     /// Of what was shown last.
     rows: usize,
-    size: (u16, u16),
+    size: ScreenSize,
     told: String,
 }
 
@@ -48,13 +44,13 @@ impl Watch {
             (AnswerForm::Text, true) => WatchForm::Screen,
             (AnswerForm::Text, false) => WatchForm::Blocks,
         };
-        Self { form, rows: 0, size: size(), told: String::new() }
+        Self { form, rows: 0, size: stdout_size(), told: String::new() }
     }
 
     pub(crate) fn show(&mut self, view: &StatusView, now: Timestamp) {
         let news = self.is_news(view);
         match self.form {
-            WatchForm::Screen => self.draw(&lines(view, now, usize::from(size().1).saturating_sub(1))),
+            WatchForm::Screen => self.draw(&lines(view, now, stdout_size().lines.saturating_sub(1))),
             WatchForm::Blocks | WatchForm::Json if !news => {}
             WatchForm::Blocks => answer(&format!("{}\n", status::status(view, now))),
             WatchForm::Json => answer_json(&json!({ "type": "status", "at": now, "status": view })),
@@ -80,7 +76,7 @@ impl Watch {
     }
 
     fn draw(&mut self, lines: &[String]) {
-        let now = size();
+        let now = stdout_size();
         let back = if now == self.size {
             if self.rows == 0 { String::new() } else { format!("\r\u{1b}[{}A", self.rows) }
         } else {
@@ -93,15 +89,6 @@ impl Watch {
         redraw(&format!("{}{back}{body}\u{1b}[J{}", CUT.0, CUT.1));
         (self.rows, self.size) = (lines.len(), now);
     }
-}
-
-/// The columns of the terminal that an answer goes to; a file takes more.
-pub(crate) fn columns() -> usize {
-    if std::io::stdout().is_terminal() { usize::from(size().0) } else { COLUMNS_OF_A_FILE }
-}
-
-fn size() -> (u16, u16) {
-    terminal_size_of(std::io::stdout()).map_or(SIZE_DEFAULT, |(Width(columns), Height(rows))| (columns, rows))
 }
 
 /// The run in so many rows: all of it where there is room, else what is at work and what needs somebody.

@@ -4,14 +4,13 @@
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::OnceLock;
 
-use console::Term;
 use onward_engine::names::short_names;
 use onward_engine::redact::secrets;
 use serde::Serialize;
 use serde_json::json;
 
 use super::writer_thread::{self, OutputStream, Printout};
-use super::{json, live, names, safe, wrap};
+use super::{json, names, safe, terminal_size, wrap};
 
 /// Bytes that are copied at once.
 const COPIED_BYTES: usize = 64 * 1024;
@@ -26,8 +25,7 @@ pub(crate) fn not_written() -> Option<&'static str> {
 
 /// The answer to a command, on stdout. Colour is taken out where nobody would see it.
 pub(crate) fn answer(text: &str) {
-    let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
-    let text = for_people(text, columns);
+    let text = for_people(text, terminal_size::stdout_columns());
     let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
 }
 
@@ -40,11 +38,6 @@ pub(crate) fn answer_drawn(text: &str) {
 fn for_people(text: &str, columns: Option<usize>) -> String {
     let text = names::named(text, &short_names());
     columns.map_or_else(|| text.clone(), |columns| wrap::fit(&text, columns))
-}
-
-/// The width of the terminal on which questions are asked; none where it is no terminal.
-pub(crate) fn stderr_columns() -> Option<usize> {
-    live::columns_of_stderr()
 }
 
 /// The answer as a line of JSON.
@@ -72,7 +65,7 @@ pub(super) fn line_json(value: &impl Serialize) {
 
 /// All that is not the answer, on stderr. On a terminal it fits the width.
 pub(crate) fn say(text: &str) {
-    let text = for_people(text, stderr_columns());
+    let text = for_people(text, terminal_size::stderr_columns());
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
 }
 

@@ -9,7 +9,7 @@ use onward_core::view::live::{LiveRow, LiveView, PhaseAtWork, PhaseCounts, Progr
 use onward_core::words;
 
 use super::super::{limits, paint, safe};
-use super::terminal::ScreenSize;
+use crate::render::terminal_size::ScreenSize;
 
 /// The view takes two of three lines of the screen at most, and never more than this.
 const LINES_MAX: usize = 30;

@@ -9,7 +9,6 @@ mod terminal;
 pub(super) use area::LiveArea;
 pub(crate) use area::hide_while;
 pub(super) use painter::Painter;
-pub(super) use terminal::columns_of_stderr;
 
 #[cfg(test)]
 mod tests;

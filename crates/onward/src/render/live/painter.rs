@@ -12,6 +12,7 @@ use onward_engine::redact::secrets;
 
 use super::super::writer_thread::Printout;
 use super::{lines, terminal};
+use crate::render::terminal_size::stderr_size;
 
 /// The terminal shows all of it at once, or none, where it knows how; the cursor does not jump about meanwhile.
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
@@ -39,7 +40,7 @@ impl Painter {
             // Somebody else had the terminal meanwhile: what was drawn is somewhere above.
             self.lines.clear();
         }
-        let size = terminal::size();
+        let size = stderr_size();
         let view = view.filter(|_| terminal::is_in_foreground());
         let mut lines = view.map(|view| lines::frame(view, size, Timestamp::now())).unwrap_or_default();
         let mut above: String = pieces.iter().map(|piece| String::from_utf8_lossy(&piece.text)).collect();

@@ -1,4 +1,4 @@
-//! The terminal that stderr is, asked each time: it may be resized, and this process may be sent to the background.
+//! The terminal that stderr is, asked each time: this process may be sent to the background.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,19 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::process::getpgrp;
-use rustix::termios::{tcgetpgrp, tcgetwinsize};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::SIGCONT;
 use signal_hook::flag;
-
-/// Columns and lines of a screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ScreenSize {
-    pub(super) columns: usize,
-    pub(super) lines: usize,
-}
-
-/// A terminal that does not say how large it is.
-const UNKNOWN: ScreenSize = ScreenSize { columns: 80, lines: 24 };
 
 /// Set while this process was stopped and goes on, until somebody has heard of it.
 static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -27,20 +17,6 @@ static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 pub(in crate::render) fn is_possible() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     stderr().is_terminal() && !dumb
-}
-
-/// The columns of the terminal that stderr is; none where it is none.
-pub(in crate::render) fn columns_of_stderr() -> Option<usize> {
-    stderr().is_terminal().then(|| size().columns)
-}
-
-pub(super) fn size() -> ScreenSize {
-    match tcgetwinsize(stderr()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
-            ScreenSize { columns: size.ws_col.into(), lines: size.ws_row.into() }
-        }
-        Ok(_) | Err(_) => UNKNOWN,
-    }
 }
 
 /// Whether the terminal is this process's at the moment. Where that cannot be told it is.

@@ -9,7 +9,7 @@ use onward_core::view::live::{FailedRow, LiveView, LiveWait, PhaseAtWork, PhaseC
 
 use super::lines::frame;
 use super::painter::Painter;
-use super::terminal::ScreenSize;
+use crate::render::terminal_size::ScreenSize;
 
 fn now() -> Timestamp {
     "2026-11-15T12:00:00Z".parse().expect("a time")
