@@ -8,6 +8,7 @@
 mod agent;
 mod attempt_end;
 mod imported;
+mod run_started;
 mod shared;
 mod stop;
 mod tree;

@@ -109,13 +109,8 @@ pub struct CommitRule {
     pub message: String,
     pub trailers: Vec<String>,
     /// The agents that did its phases stand below it: nobody said which trailers it has.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_agents: bool,
     /// Whether the repository's own hooks have a say.
     pub hooks: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }

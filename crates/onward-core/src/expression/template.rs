@@ -37,17 +37,7 @@ pub(crate) fn substitute_known(
     template: &str,
     context: &dyn Fn(&Reference) -> Option<String>,
 ) -> Result<String, ExpressionError> {
-    let mut out = String::with_capacity(template.len());
-    for piece in pieces(template)? {
-        match piece {
-            TemplatePiece::Text(text) => out.push_str(text),
-            TemplatePiece::Value(reference) => match context(&reference) {
-                Some(value) => out.push_str(&value),
-                None => out.extend([OPEN, " ", &reference.to_string(), " ", CLOSE]),
-            },
-        }
-    }
-    Ok(out)
+    substitute(template, &|reference| Some(context(reference).unwrap_or_else(|| format!("{OPEN} {reference} {CLOSE}"))))
 }
 
 /// Everything the text asks for, in order.

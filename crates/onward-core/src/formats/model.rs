@@ -1,7 +1,5 @@
 //! A run as a file has it.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -10,7 +8,7 @@ use crate::event::RunStarted;
 use crate::id::{PhaseId, RunId};
 use crate::ids_and_keys;
 use crate::input::ImportStep;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 
 /// Why a file is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,25 +50,13 @@ impl TakenRun {
     /// The first fact of the run. Whoever begins it adds what only the place knows.
     pub fn started(&self, run: RunId, project: &str) -> RunStarted {
         let plan_path = self.plan_path.clone().unwrap_or_default();
+        let work = ids_and_keys::work_key(&format!("import {run}"), []);
         RunStarted {
-            work: ids_and_keys::work_key(&format!("import {run}"), []),
-            run,
-            plan_digest: plan::digest(&self.plan),
-            plan: self.plan.clone(),
             plan_path,
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
             project: ids_and_keys::word(self.project.as_deref().unwrap_or(project)),
             title: self.title.clone(),
             branch: self.branch.clone(),
-            triggers: Vec::new(),
-            snapshots: false,
-            commits: None,
-            mirrors: Vec::new(),
-            mirror_folder: None,
-            worktree: None,
-            changed_before: None,
+            ..RunStarted::bare(run, &work, self.plan.clone(), project)
         }
     }
 }

@@ -20,26 +20,8 @@ pub(crate) fn plan(text: &str) -> Plan {
 }
 
 pub(crate) fn started(plan: Plan) -> RunStarted {
-    RunStarted {
-        run: RunId::new("run_demo_1"),
-        work: "w".to_owned(),
-        plan_digest: plan::digest(&plan),
-        plan,
-        plan_path: "onward.yaml".to_owned(),
-        plan_text: String::new(),
-        inputs: BTreeMap::new(),
-        given: BTreeMap::new(),
-        project: "demo".to_owned(),
-        title: "demo".to_owned(),
-        branch: None,
-        triggers: Trigger::ALL.to_vec(),
-        snapshots: false,
-        commits: None,
-        mirrors: Vec::new(),
-        mirror_folder: None,
-        worktree: None,
-        changed_before: None,
-    }
+    let (plan_path, triggers) = ("onward.yaml".to_owned(), Trigger::ALL.to_vec());
+    RunStarted { plan_path, triggers, ..RunStarted::bare(RunId::new("run_demo_1"), "w", plan, "demo") }
 }
 
 /// A driver that was told nothing.
@@ -52,7 +34,7 @@ pub(crate) fn begin(epoch: u64) -> Begin {
         jobs: None,
         orphans: Orphans::Wait,
         head: None,
-        environment: std::collections::BTreeMap::new(),
+        environment: BTreeMap::new(),
         renew: false,
         choices: Vec::new(),
         resumption: Resumption::default(),

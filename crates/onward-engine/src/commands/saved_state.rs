@@ -2,7 +2,6 @@
 //! and what a library user holds open for as many steps as it likes.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::slice;
 use std::thread;
 
@@ -293,26 +292,9 @@ fn state_after(first: &Input) -> Map<String, Value> {
 }
 
 fn started(kind: &str, project: &str, work: &str) -> RunStarted {
-    RunStarted {
-        run: RunId::new(""),
-        work: work.to_owned(),
-        plan: no_plan(kind, project),
-        plan_path: String::new(),
-        plan_digest: String::new(),
-        plan_text: String::new(),
-        inputs: BTreeMap::new(),
-        given: BTreeMap::new(),
-        project: ids_and_keys::word(project),
-        title: project.to_owned(),
-        branch: None,
-        triggers: vec![Trigger::Manual],
-        snapshots: false,
-        commits: None,
-        mirrors: Vec::new(),
-        mirror_folder: None,
-        worktree: None,
-        changed_before: None,
-    }
+    let bare = RunStarted::bare(RunId::new(""), work, no_plan(kind, project), project);
+    let (plan_digest, project) = (String::new(), ids_and_keys::word(project));
+    RunStarted { plan_digest, project, triggers: vec![Trigger::Manual], ..bare }
 }
 
 /// Whether a change must be cut together with what it changes: a secret key is kept as another one, and a text that goes on may

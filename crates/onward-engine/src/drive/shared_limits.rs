@@ -159,24 +159,10 @@ mod tests {
         let text = format!("onward: 1\nname: demo\nlimits: {{ api: {{ scope: {scope} }} }}\n{phases}");
         let plan = plan::parse(&text).plan.expect("a plan");
         let started = RunStarted {
-            run: RunId::new("run_demo_1"),
-            work: "w".to_owned(),
-            plan_digest: plan::digest(&plan),
-            plan,
             plan_path: "onward.yaml".to_owned(),
             plan_text: text,
-            inputs: std::collections::BTreeMap::new(),
-            given: std::collections::BTreeMap::new(),
-            project: "demo".to_owned(),
-            title: "demo".to_owned(),
-            branch: None,
             triggers: Trigger::ALL.to_vec(),
-            snapshots: false,
-            commits: None,
-            mirrors: Vec::new(),
-            mirror_folder: None,
-            worktree: None,
-            changed_before: None,
+            ..RunStarted::bare(RunId::new("run_demo_1"), "w", plan, "demo")
         };
         run::start(started, "ada", now()).0
     }

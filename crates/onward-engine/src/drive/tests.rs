@@ -60,26 +60,8 @@ fn noon() -> Timestamp {
 }
 
 fn started(run: &str) -> RunStarted {
-    RunStarted {
-        run: RunId::new(run),
-        work: "w".to_owned(),
-        plan: Plan::new("demo", "test"),
-        plan_path: String::new(),
-        plan_digest: String::new(),
-        plan_text: String::new(),
-        inputs: BTreeMap::new(),
-        given: BTreeMap::new(),
-        project: "demo".to_owned(),
-        title: "demo".to_owned(),
-        branch: None,
-        triggers: vec![Trigger::Manual],
-        snapshots: false,
-        commits: None,
-        mirrors: Vec::new(),
-        mirror_folder: None,
-        worktree: None,
-        changed_before: None,
-    }
+    let bare = RunStarted::bare(RunId::new(run), "w", Plan::new("demo", "test"), "demo");
+    RunStarted { triggers: vec![Trigger::Manual], ..bare }
 }
 
 fn lease(store: &mut MemoryStore, run: &str) -> Lease {

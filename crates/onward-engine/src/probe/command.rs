@@ -82,10 +82,7 @@ pub(crate) fn default_shell() -> Vec<String> {
 
 /// Runs a script in a folder and waits for it. What it prints on stdout comes back; stderr is nobody's.
 pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> CommandEnd {
-    match words(folder, shell, script, env) {
-        Some(command) => program_output(command),
-        None => CommandEnd::without("there is no shell, or a secret was cut out of the command"),
-    }
+    words(folder, shell, script, env).map_or_else(|none| none, program_output)
 }
 
 /// The same with another patience.
@@ -96,8 +93,9 @@ pub(crate) fn run_within(
     env: Vec<(OsString, OsString)>,
     patience: CommandBounds<'_>,
 ) -> CommandEnd {
-    let Some(mut command) = words(folder, shell, script, env) else {
-        return CommandEnd::without("there is no shell, or a secret was cut out of the command");
+    let mut command = match words(folder, shell, script, env) {
+        Ok(command) => command,
+        Err(none) => return none,
     };
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     started(command, None, patience)
@@ -111,8 +109,9 @@ pub(crate) fn run_and_hear(
     env: Vec<(OsString, OsString)>,
     patience: CommandBounds<'_>,
 ) -> CommandEnd {
-    let Some(mut command) = words(folder, shell, script, env) else {
-        return CommandEnd::without("there is no shell, or a secret was cut out of the command");
+    let mut command = match words(folder, shell, script, env) {
+        Ok(command) => command,
+        Err(none) => return none,
     };
     let pipe = || std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     match through_shortages(patience.given_up, pipe) {
@@ -124,13 +123,14 @@ pub(crate) fn run_and_hear(
     }
 }
 
-fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Option<Command> {
-    let (program, words) = shell.split_first()?;
+fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Result<Command, CommandEnd> {
+    let none = || CommandEnd::without("there is no shell, or a secret was cut out of the command");
+    let (program, words) = shell.split_first().ok_or_else(none)?;
     // Nothing runs that is not what the plan says.
-    let script = redact::whole_text(script).ok()?;
+    let script = redact::whole_text(script).map_err(|_| none())?;
     let mut command = Command::new(program);
     command.args(words).args(["-c", &script]).current_dir(folder).env_clear().envs(env);
-    Some(command)
+    Ok(command)
 }
 
 /// The same for a program with its words.

@@ -34,13 +34,21 @@ pub(crate) fn demand_outputs_apart(outputs: &BTreeMap<String, String>) -> Result
     names(outputs.keys(), |name| outputs.contains_key(name))
 }
 
-/// The same for a message, which may come from somebody who does not know what is secret here.
-pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), String> {
+/// The part of a message that has names: of keys in a state, or of outputs.
+enum NamesIn<'a> {
+    Merged(&'a Map<String, Value>),
+    Saved(&'a Map<String, Value>),
+    Changed(&'a [Op]),
+    Outputs(&'a BTreeMap<String, String>),
+    Nothing,
+}
+
+fn names_in(posted: &Posted) -> NamesIn<'_> {
     match posted {
-        Posted::Merge { patch } => demand_apart_from(state, patch),
-        Posted::Save { state: saved } => demand_apart(saved),
-        Posted::Change { ops, .. } => demand_apart_in(ops),
-        Posted::Report { says: Says::Done(done), .. } => demand_outputs_apart(&done.outputs),
+        Posted::Merge { patch } => NamesIn::Merged(patch),
+        Posted::Save { state } => NamesIn::Saved(state),
+        Posted::Change { ops, .. } => NamesIn::Changed(ops),
+        Posted::Report { says: Says::Done(done), .. } => NamesIn::Outputs(&done.outputs),
         Posted::Report { says: Says::Start | Says::Progress { .. } | Says::Fail { .. }, .. }
         | Posted::Checkpoint { .. }
         | Posted::SessionEnd
@@ -51,31 +59,32 @@ pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), 
         | Posted::Pause
         | Posted::Cancel
         | Posted::Choose { .. }
-        | Posted::SettleReplan { .. } => Ok(()),
+        | Posted::SettleReplan { .. } => NamesIn::Nothing,
+    }
+}
+
+/// The same for a message, which may come from somebody who does not know what is secret here.
+pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), String> {
+    match names_in(posted) {
+        NamesIn::Merged(patch) => demand_apart_from(state, patch),
+        NamesIn::Saved(saved) => demand_apart(saved),
+        NamesIn::Changed(ops) => demand_apart_in(ops),
+        NamesIn::Outputs(outputs) => demand_outputs_apart(outputs),
+        NamesIn::Nothing => Ok(()),
     }
 }
 
 /// Whether a secret is cut out of a name in a message. Where none is, no two names become one.
 pub(crate) fn cuts_a_name(posted: &Posted) -> bool {
-    match posted {
-        Posted::Merge { patch: entries } | Posted::Save { state: entries } => cuts_a_key(entries),
-        Posted::Change { ops, .. } => ops.iter().any(|op| match op {
+    match names_in(posted) {
+        NamesIn::Merged(entries) | NamesIn::Saved(entries) => cuts_a_key(entries),
+        NamesIn::Changed(ops) => ops.iter().any(|op| match op {
             Op::Set { value, .. } => cuts_a_key_in(value),
             Op::Splice { insert, .. } => insert.iter().any(cuts_a_key_in),
             Op::Remove { .. } | Op::Extend { .. } => false,
         }),
-        Posted::Report { says: Says::Done(done), .. } => done.outputs.keys().any(|name| is_cut(name)),
-        Posted::Report { says: Says::Start | Says::Progress { .. } | Says::Fail { .. }, .. }
-        | Posted::Checkpoint { .. }
-        | Posted::SessionEnd
-        | Posted::Replan { .. }
-        | Posted::Answer { .. }
-        | Posted::Share { .. }
-        | Posted::Archive
-        | Posted::Pause
-        | Posted::Cancel
-        | Posted::Choose { .. }
-        | Posted::SettleReplan { .. } => false,
+        NamesIn::Outputs(outputs) => outputs.keys().any(|name| is_cut(name)),
+        NamesIn::Nothing => false,
     }
 }
 

@@ -183,21 +183,9 @@ impl Story {
             NewRun { run: self.id.clone(), work: "w".to_owned(), summary: b"{}".to_vec(), status: "new".to_owned() };
         self.store.create_run(new).expect("a new store");
         let started = RunStarted {
-            run: self.id.clone(),
-            work: "w".to_owned(),
-            plan: self.plan.clone(),
             plan_path: "onward.yaml".to_owned(),
-            plan_digest: plan::digest(&self.plan),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: "sim".to_owned(),
-            title: "sim".to_owned(),
-            branch: None,
             triggers: Trigger::ALL.to_vec(),
             snapshots: self.throw(100) < 60,
-            mirrors: Vec::new(),
-            mirror_folder: None,
             commits: (self.throw(100) < 60).then(|| CommitRule {
                 every: u32::try_from(1 + self.throw(4)).expect("small"),
                 message: "checkpoint: phases {first}-{last} complete".to_owned(),
@@ -205,8 +193,7 @@ impl Story {
                 names_agents: true,
                 hooks: false,
             }),
-            worktree: None,
-            changed_before: None,
+            ..RunStarted::bare(self.id.clone(), "w", self.plan.clone(), "sim")
         };
         let now = self.machine.lock().expect(ALONE).now;
         let lease = self.lease();
@@ -325,7 +312,7 @@ impl Story {
             jobs: machine.dice.percent(20).then(|| u32::try_from(1 + machine.dice.below(4)).expect("small")),
             orphans: if machine.dice.percent(10) { Orphans::Kill } else { Orphans::Wait },
             head: Some(machine.git.head()),
-            environment: std::collections::BTreeMap::new(),
+            environment: BTreeMap::new(),
             renew: machine.dice.percent(70),
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),

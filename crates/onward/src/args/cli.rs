@@ -8,9 +8,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::help;
 use super::{
     AdoptArgs, ApproveArgs, ArchiveArgs, BriefArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs,
-    ConflictArgs, DecisionArgs, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs,
-    HookArgs, ImportArgs, InitArgs, KeepArgs, KnowledgeArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
-    MessageArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
+    ConflictVerb, DecisionVerb, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs,
+    HookArgs, ImportArgs, InitArgs, KeepArgs, KnowledgeVerb, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
+    MessageVerb, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
     StateArgs, StatusArgs, SteerArgs, SummaryArgs, TeamArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
@@ -90,15 +90,19 @@ pub(crate) enum Verb {
     /// Tell a run to a fresh mind: goal, decisions, done, failed, changed, next.
     Brief(BriefArgs),
     /// Send, read and acknowledge messages between agents.
-    Message(MessageArgs),
+    #[command(subcommand)]
+    Message(MessageVerb),
     /// Show the team of a run: roles, and how far each member is.
     Team(TeamArgs),
     /// Capture what was learned, or list it.
-    Knowledge(KnowledgeArgs),
+    #[command(subcommand)]
+    Knowledge(KnowledgeVerb),
     /// Note a decision for all who come later.
-    Decision(DecisionArgs),
+    #[command(subcommand)]
+    Decision(DecisionVerb),
     /// Note that agents disagree, and how it was settled.
-    Conflict(ConflictArgs),
+    #[command(subcommand)]
+    Conflict(ConflictVerb),
     /// Read or change the free-form state of a run.
     State(StateArgs),
     /// Save the state of a script that has no plan.

@@ -36,8 +36,7 @@ pub(crate) use setup::{
     SchemaArgs, SchemaName, TrustArgs,
 };
 pub(crate) use share::{
-    BriefArgs, ConflictArgs, ConflictVerb, DecisionArgs, DecisionVerb, KnowledgeArgs, KnowledgeVerb, MessageArgs,
-    MessageInbox, MessageSend, MessageVerb, SharedRun, TeamArgs,
+    BriefArgs, ConflictVerb, DecisionVerb, KnowledgeVerb, MessageInbox, MessageSend, MessageVerb, SharedRun, TeamArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};

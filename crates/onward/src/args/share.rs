@@ -16,12 +16,6 @@ pub(crate) struct SharedRun {
     pub(crate) output: Json,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MessageArgs {
-    #[command(subcommand)]
-    pub(crate) verb: MessageVerb,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum MessageVerb {
     /// Send a message to an agent, or to all of them.
@@ -79,12 +73,6 @@ pub(crate) struct MessageAck {
     pub(crate) about: SharedRun,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct KnowledgeArgs {
-    #[command(subcommand)]
-    pub(crate) verb: KnowledgeVerb,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum KnowledgeVerb {
     /// Capture what was learned; an id is captured once.
@@ -111,12 +99,6 @@ pub(crate) struct KnowledgeAdd {
     pub(crate) about: SharedRun,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DecisionArgs {
-    #[command(subcommand)]
-    pub(crate) verb: DecisionVerb,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum DecisionVerb {
     /// Note a decision; the same text again changes nothing.
@@ -133,12 +115,6 @@ pub(crate) struct DecisionAdd {
     pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) about: SharedRun,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConflictArgs {
-    #[command(subcommand)]
-    pub(crate) verb: ConflictVerb,
 }
 
 #[derive(Debug, Subcommand)]

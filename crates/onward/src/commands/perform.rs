@@ -106,11 +106,11 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Export(args)) => export::export(args),
         Some(Verb::State(args)) => state::state(&args.verb),
         Some(Verb::Brief(args)) => share::brief(args),
-        Some(Verb::Message(args)) => share::message(&args.verb),
+        Some(Verb::Message(verb)) => share::message(verb),
         Some(Verb::Team(args)) => share::team(args),
-        Some(Verb::Knowledge(args)) => share::knowledge(&args.verb),
-        Some(Verb::Decision(args)) => share::decision(&args.verb),
-        Some(Verb::Conflict(args)) => share::conflict(&args.verb),
+        Some(Verb::Knowledge(verb)) => share::knowledge(verb),
+        Some(Verb::Decision(verb)) => share::decision(verb),
+        Some(Verb::Conflict(verb)) => share::conflict(verb),
         Some(Verb::Schema(args)) => Ok(schema::schema(args)),
         Some(Verb::Config(args)) => config::config(args),
         Some(Verb::Prune(args)) => prune::prune(args),
@@ -170,8 +170,8 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Conflict(_)
         | Verb::Save(_) => true,
         Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
-        Verb::Message(args) => matches!(args.verb, MessageVerb::Send(_) | MessageVerb::Ack(_)),
-        Verb::Knowledge(args) => matches!(args.verb, KnowledgeVerb::Add(_)),
+        Verb::Message(verb) => matches!(verb, MessageVerb::Send(_) | MessageVerb::Ack(_)),
+        Verb::Knowledge(verb) => matches!(verb, KnowledgeVerb::Add(_)),
         Verb::Hook(_)
         | Verb::Mcp(_)
         | Verb::Status(_)
