@@ -383,7 +383,7 @@ pub enum Event {
 /// A limit was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitHit {
-    /// The phase that was turned away; none where it was one of another run.
+    /// The phase that was turned away; none where it was one of another run, or whoever makes another plan.
     pub phase: Option<PhaseId>,
     /// The limits that are closed by it; empty where only the phase itself has to wait.
     pub limits: BTreeSet<String>,
@@ -392,6 +392,9 @@ pub struct LimitHit {
     pub told: bool,
     /// The line that said so; empty where only the exit code did.
     pub said: String,
+    /// The phase for which an agent was to make another plan when it was turned away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<PhaseId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

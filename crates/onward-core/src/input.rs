@@ -52,10 +52,17 @@ pub enum Input {
         phase: PhaseId,
         set: Result<LabelsSet, String>,
     },
-    /// The command that makes another plan has spoken, or why it has not.
+    /// Whoever makes another plan has made one, or why not.
     Replan {
         phase: PhaseId,
         plan: Result<Box<Plan>, String>,
+    },
+    /// The agent that was to make another plan was turned away by a limit; none: nobody said until when.
+    ReplanLimited {
+        phase: PhaseId,
+        agent: String,
+        until: Option<Timestamp>,
+        said: String,
     },
     /// Nobody drives the run, though nobody said so: whoever notices it writes it down.
     DriverGone,

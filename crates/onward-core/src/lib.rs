@@ -29,6 +29,7 @@ pub mod mutant;
 pub mod patch;
 pub mod patterns;
 pub mod plan;
+pub mod planning;
 pub mod question;
 pub mod rate_limit;
 pub mod read_back;

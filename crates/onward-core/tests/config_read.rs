@@ -215,7 +215,7 @@ fn the_first_layer_counts_and_every_value_says_where_it_comes_from() {
 fn every_known_key_is_shown_whatever_is_set() {
     let keys = |config: &Config| config.values().into_iter().map(|value| value.key).collect::<Vec<_>>();
     let all = keys(&Config::default());
-    assert_eq!(all.len(), 39);
+    assert_eq!(all.len(), 40);
     assert!(Config::default().values().iter().all(|value| value.origin == "default"));
     assert_eq!(keys(&only(BROUGHT)), all);
     assert_eq!(keys(&only("store: { network: allow }\nresume: { auto: never }\n")), all);

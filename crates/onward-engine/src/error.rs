@@ -12,6 +12,7 @@ use onward_core::run::Refusal;
 use onward_core::view::DriverView;
 use onward_store::{StoreError, Vanished};
 
+use crate::planning::PlanningError;
 use crate::trust::Doubt;
 
 use crate::vcs::tree_lock::TreeUser;
@@ -166,6 +167,9 @@ pub enum Error {
     /// A message that could neither be waited for nor taken back.
     #[error("the request to run {run} waits for whoever drives it, and could not be taken back")]
     LeftWaiting { run: RunId },
+    /// An agent was to write a plan.
+    #[error(transparent)]
+    Planning(#[from] PlanningError),
     #[error("{0}")]
     NotYet(String),
     #[error("run {run} did not answer within {seconds} s")]

@@ -16,6 +16,7 @@ mod markdown_file;
 mod mirror;
 pub mod names;
 mod plan_files;
+mod planning;
 mod portable;
 mod probe;
 mod project;
@@ -52,6 +53,9 @@ pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
+pub use planning::{
+    PlanTarget, PlannedTask, PlanningCost, PlanningError, PlanningNews, TaskRequest, WrongPlan, plan_task,
+};
 pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapshots};
 pub use project::{FOLDER, Project};
 pub use queries::follow::{Followed, Printed};

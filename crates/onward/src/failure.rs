@@ -1,14 +1,16 @@
 //! Errors as pages: what happened, what was kept, what to type next. The one place where an error gets its exit code.
 
 mod pages;
+mod planning;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
+use jiff::Timestamp;
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
 use onward_core::id::RunId;
-use onward_core::question::Question;
+use onward_core::question::{Offer, Question};
 use onward_core::resume::Finding;
 use onward_core::view;
 use onward_engine::{Error, Project, stop};
@@ -44,6 +46,10 @@ pub(crate) struct FailurePage {
     pub(crate) findings: Vec<Finding>,
     /// The stored bytes of something that could not be read.
     pub(crate) raw: Option<String>,
+    /// When it is worth while to try again, where somebody said so.
+    pub(crate) retry_at: Option<Timestamp>,
+    /// Answers as commands, where the question is about no run.
+    pub(crate) choices: Vec<Offer>,
 }
 
 const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
@@ -67,6 +73,8 @@ impl FailurePage {
             question: None,
             findings: Vec::new(),
             raw: None,
+            retry_at: None,
+            choices: Vec::new(),
         }
     }
 
@@ -123,6 +131,14 @@ impl Failure {
         let page = FailurePage::new(exit::ANSWER_NEEDED, "answer-needed", what).kept(AS_BEFORE);
         let how = "a deletion cannot be taken back: a person must say yes, at a terminal or with --yes".to_owned();
         page.more(vec![how]).next("onward prune --dry-run").into()
+    }
+
+    /// A plan is to be written, and nobody is there who could look at it: every answer as a command.
+    pub(crate) fn plan_unanswered(choices: Vec<Offer>) -> Self {
+        let what = "a person looks at a plan before it is saved, and nobody is there";
+        let page = FailurePage::new(exit::ANSWER_NEEDED, "answer-needed", what);
+        let page = page.more(vec!["no agent was asked".to_owned()]);
+        FailurePage { choices, ..page }.into()
     }
 
     /// A fresh start is wanted where the store is damaged: both ways out, as they can be typed.
@@ -278,7 +294,10 @@ impl FailurePage {
             Error::HalfDone { signal, run, done } => stopped(signal).kept(done).look_at("status", &run),
             Error::LeftWaiting { run } => unanswered("left-waiting", what, LEFT, &run),
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
-            Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
+            Error::NoPlan { .. } => {
+                Self::new(exit::USAGE, "no-plan", what).next("onward plan \"TASK\"").next("onward init --plan")
+            }
+            Error::Planning(why) => planning::planning(&what, why),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
             Error::AgentOfNoMarkdown { .. } => Self::new(exit::USAGE, "agent-without-markdown", what),
             Error::PlanInvalid { file, text, diagnostics } => {

@@ -5,7 +5,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use onward_engine::Error;
 
-const VERBS: &[&str] = &["plan", "serve", "worker"];
+const VERBS: &[&str] = &["serve", "worker"];
 
 /// Whether a flag takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
-        let later = found("onward plan run-1 phase --choice yes");
-        assert_eq!(later, Some(NotYet::Verb { verb: "plan" }));
+        let later = found("onward worker run-1 phase --choice yes");
+        assert_eq!(later, Some(NotYet::Verb { verb: "worker" }));
     }
 
     #[test]

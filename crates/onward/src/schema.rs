@@ -222,6 +222,7 @@ fn error() -> Value {
         ("run", or_null(text())),
         ("choices", list_of(texts(&["choice", "command"]))),
         ("raw", or_null(text())),
+        ("retry_at", or_null(time())),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! The clients that are known, and how each is called.
 
 use super::declared::{DeclaredAgent, gemini};
-use super::invocation::{Invocation, InvocationStart, PromptBy, SessionStart};
+use super::invocation::{Invocation, InvocationStart, PromptBy, SessionStart, Spent};
 use super::work::AgentWork;
 
 /// Variables by which a client recognises that it was started by another one, and their like: none of them is this phase's.
@@ -18,6 +18,12 @@ const OF_AN_OUTER_AGENT: &[&str] = &[
 const CLAUDE_CODE_SLEEPS: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
 /// One retry waits 60 s at most, and more would add up.
 const CLAUDE_CODE_RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "1");
+
+/// Tools of Claude Code that write files. In its default permission mode a run without a terminal refuses them anyway, unless the
+/// user's settings allow them.
+const CLAUDE_CODE_WRITES: &[&str] = &["Edit", "Write", "NotebookEdit"];
+/// Words of a command line that let a client write, and those that do not.
+const READ_ONLY: [(&str, &str); 2] = [("workspace-write", "read-only"), ("auto_edit", "default")];
 
 /// Without it Codex tries for ever where nobody listens. Versions that do not know the name say so and go on.
 const CODEX_TRIES_FOR_EVER: &str = "features.unbounded_connection_retries=false";
@@ -73,6 +79,27 @@ impl Adapter {
             ("result", work.schema.is_some() && declared),
         ];
         said.into_iter().filter_map(|(key, without_means)| without_means.then_some(key)).collect()
+    }
+
+    /// How it is started to write a plan: it looks around, and is kept from changing files by whatever it has for that. Further
+    /// arguments of a phase are left out, since they could undo this.
+    pub fn planning_invocation(&self, work: &AgentWork, session: SessionStart<'_>) -> Invocation {
+        let bare = AgentWork::read(&serde_json::Value::Null);
+        let (agent, model, env) = (work.agent.clone(), work.model.clone(), work.env.clone());
+        let mut planning = AgentWork { agent, model, env, ..bare };
+        if *self == Self::ClaudeCode {
+            planning.args = words(&["--permission-mode", "default"]);
+            planning.deny = words(CLAUDE_CODE_WRITES);
+        }
+        let mut invocation =
+            self.invocation(&planning, &InvocationStart { session, spent: Spent::default(), schema: None });
+        let is_built_in = *self == Self::Codex || *self == Self::Declared(gemini());
+        for word in invocation.argv.iter_mut().filter(|_| is_built_in) {
+            if let Some((_, instead)) = READ_ONLY.iter().find(|(writes, _)| writes == word) {
+                (*instead).clone_into(word);
+            }
+        }
+        invocation
     }
 
     /// How it is started. The prompt is added by [`Invocation::with_prompt`].

@@ -56,6 +56,7 @@ pub(super) static CONFIG: Keys = Keys::of(
         .example("{ mine: { start: [my-agent, --json], continue: [my-agent, --json, --session, \"{session}\"] } }")
         .needs_trust(),
         field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }"),
+        field("plan", Mapping(&PLANNING), "Who writes a plan for a task.").example("{ agent: codex }"),
         field("logs", Mapping(&LOGS), "How long the output of phases is kept.").example("{ max_age: 90d }"),
         field("redact", Mapping(&REDACT), "Variables that hold secrets, beside those whose names say so.")
             .example("{ names: [DEPLOY_CODE] }"),
@@ -214,6 +215,11 @@ static MARKDOWN: Keys = Keys::of(
             .default("earlier")
             .example("none"),
     ],
+);
+
+static PLANNING: Keys = Keys::of(
+    "`plan`",
+    &[field("agent", Line, "The agent of `onward plan`; claude-code where none is named.").example("codex")],
 );
 
 static LOGS: Keys = Keys::of(

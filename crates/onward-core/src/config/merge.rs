@@ -169,6 +169,11 @@ impl Config {
         MarkdownSettings { agent, unsaid }
     }
 
+    /// The agent that writes plans for tasks, where one is named.
+    pub fn planning_agent(&self) -> Option<String> {
+        self.value("plan.agent").as_str().map(str::to_owned)
+    }
+
     /// The entry of a coding agent.
     pub fn agent(&self, name: &str) -> Option<&Value> {
         let key = format!("{AGENTS}.{name}");

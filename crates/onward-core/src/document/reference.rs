@@ -42,6 +42,16 @@ pub(crate) fn page(root: &'static Keys) -> String {
     out
 }
 
+/// One line for each key that this version acts on, for a reader who has little room.
+pub(crate) fn short_list(keys: &'static Keys) -> String {
+    let mut out = String::new();
+    for field in keys.fields.iter().filter(|field| field.support != Support::NotYet) {
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "- `{}`: {} For example `{}: {}`.", field.key, field.about, field.key, field.example);
+    }
+    out
+}
+
 /// The mappings in a value, and how they are reached from its key.
 fn mappings(shape: &'static Shape) -> Vec<(&'static str, &'static Keys)> {
     match shape {

@@ -121,7 +121,7 @@ fn place(phase: &Phase) -> Value {
 pub fn digest_of_all(plan: &Plan) -> String {
     let mut bare = plan.clone();
     (bare.run_name, bare.description) = (None, None);
-    bare.markdown = None;
+    (bare.markdown, bare.default_agent) = (None, None);
     bare.name.clear();
     for phase in bare.phases.iter_mut().chain(&mut bare.finally) {
         (phase.name, phase.description) = (None, None);

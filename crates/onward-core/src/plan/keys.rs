@@ -69,6 +69,14 @@ pub fn reference_page() -> String {
     crate::document::reference::page(&PLAN)
 }
 
+/// The keys that whoever writes a plan needs most, a line for each.
+pub(crate) fn keys_in_short() -> String {
+    let tables = [&PLAN, &PHASE, &AGENT, &RETRY, &ARTIFACT_KEYS, &APPROVAL, &EXTERNAL, &INPUT_KEYS];
+    let sections =
+        tables.map(|keys| format!("Keys of {}:\n{}", keys.what, crate::document::reference::short_list(keys)));
+    sections.join("\n")
+}
+
 const PLAN_FIELDS: &[Field] = &[
     field("onward", Format, "Version of the format; always 1.").example("1"),
     field("name", Line, "Name of the plan.").default("plan").example("nightly-load"),
@@ -508,7 +516,12 @@ pub(super) static REPLAN: Keys = Keys::of(
             .default("downstream")
             .example("pending"),
         field("approval", Boolean, "Whether a person must agree.").default("true").example("false"),
-        field("run", Command, "Prints the new plan.").example("./replan.sh"),
+        field(
+            "run",
+            Command,
+            "Prints the new plan; without it the agent of the phase writes one, else that of `defaults`.",
+        )
+        .example("./replan.sh"),
         field("when", OneOrMany(&Choice(ReplanWhen::WORDS)), "Events that ask for a revision.")
             .default_items(&["agent-asked"])
             .example("[failed, too-complex]"),

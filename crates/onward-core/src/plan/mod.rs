@@ -29,6 +29,7 @@ pub use crate::document::tree::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, TEXT_B
 pub use digest::{definition_digest, digest, digest_of_all, phase_digest};
 pub use freshness::{Freshness, GitFreshness, IfAhead, IfChanged, Issue, IssueSync, Probe, ProbeOf};
 pub use from_markdown::parse_markdown;
+pub(crate) use keys::keys_in_short;
 pub use keys::{json_schema, reference_page};
 pub use model::*;
 pub use names::{phase_meant, shown_names, shown_title, with_shown_names};

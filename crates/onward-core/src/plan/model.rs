@@ -73,6 +73,9 @@ pub struct Plan {
     /// Verified before a run starts, and before it goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Requirement>,
+    /// The agent that phases share: it makes another plan for a phase that is not an agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<serde_json::Value>,
 }
 
 /// A member of the team as the plan names it.
@@ -411,6 +414,7 @@ impl Plan {
             team: Vec::new(),
             notices: Vec::new(),
             requires: Vec::new(),
+            default_agent: None,
         }
     }
 

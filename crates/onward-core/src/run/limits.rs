@@ -139,9 +139,9 @@ impl Run {
 }
 
 fn those_of(event: &LimitHit) -> Vec<Who> {
-    let Some(phase) = &event.phase else { return Vec::new() };
-    if event.limits.is_empty() {
-        return vec![Who::Phase(phase.clone())];
+    match (&event.phase, &event.replan) {
+        (None, None) => Vec::new(),
+        (Some(phase), _) if event.limits.is_empty() => vec![Who::Phase(phase.clone())],
+        (Some(_), _) | (None, Some(_)) => event.limits.iter().cloned().map(Who::Limit).collect(),
     }
-    event.limits.iter().cloned().map(Who::Limit).collect()
 }

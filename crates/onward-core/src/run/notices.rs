@@ -176,7 +176,9 @@ impl Run {
             }
             Event::PhaseFailed { phase, .. } if whole(phase) => Some((Occasion::PhaseFailed, Some(phase.clone()))),
             Event::ReplanAsked { phase, .. } => Some((Occasion::ReplanWanted, Some(phase.clone()))),
-            Event::LimitHit(hit) if hit.phase.is_some() => Some((Occasion::RateLimited, hit.phase.clone())),
+            Event::LimitHit(hit) if hit.phase.is_some() || hit.replan.is_some() => {
+                Some((Occasion::RateLimited, hit.phase.clone().or(hit.replan.clone())))
+            }
             Event::RunEnded { result: RunResult::Completed } => Some((Occasion::RunSucceeded, None)),
             Event::RunEnded { result: RunResult::Failed } => Some((Occasion::RunFailed, None)),
             Event::RunPaused { .. } => Some((Occasion::RunPaused, None)),

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::agents;
 use super::external_phases::ExternalState;
+use super::limits::Who;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
+use crate::agent::AgentWork;
 use crate::event::{Event, PhaseError, PlanRevised};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
@@ -47,6 +50,24 @@ pub enum Stage {
     Proposed(#[serde(with = "as_text")] Box<Plan>),
     /// None came of it; only a person can go on from here.
     Refused { because: Because, why: String },
+}
+
+/// Who makes another plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanMaker {
+    /// The command of the plan's author prints it.
+    Command(String),
+    /// The agent of the phase that asks, else the one that phases share, writes it.
+    Agent(Box<AgentWork>),
+}
+
+/// What keeps an agent from making another plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplanHold {
+    /// It was hit, and opens at this time.
+    Limit(Timestamp),
+    /// The budget of the run is used up: no further agent is started.
+    Money,
 }
 
 /// The effect on other phases while one waits for a person.
@@ -152,11 +173,57 @@ impl Run {
         let phase = self.replan_wanted().filter(|_| self.epoch > 0)?;
         match self.may_ask_for_a_plan(phase) {
             Err(refused) => Some(refusal(phase, Because::from(&refused), refused.to_string())),
-            Ok(ReplanRules { run: None, .. }) => {
-                let why = "the plan names no command that makes another one".to_owned();
+            Ok(_) if self.plan_maker(phase).is_none() => {
+                let why = "the plan names no command and no agent that makes another one".to_owned();
                 Some(refusal(phase, Because::NoCommand, why))
             }
-            Ok(ReplanRules { run: Some(_), .. }) => None,
+            Ok(_) => None,
+        }
+    }
+
+    /// Who makes another plan for a phase; none where nobody can.
+    pub fn plan_maker(&self, phase: &PhaseId) -> Option<PlanMaker> {
+        if let Some(script) = self.replan_rules(phase).run {
+            return Some(PlanMaker::Command(script));
+        }
+        if self.plan().markdown.is_some() {
+            // Agents are told to write YAML, and nothing of the text in the file would be left.
+            return None;
+        }
+        let own = self.plan().phase(phase).and_then(agents::work);
+        let shared = || self.plan().default_agent.as_ref().map(AgentWork::read);
+        own.or_else(shared).map(|work| PlanMaker::Agent(Box::new(work)))
+    }
+
+    /// The reason why the agent that is to make the next plan is not asked now.
+    pub(super) fn replan_is_held(&self, now: Timestamp) -> Option<ReplanHold> {
+        let agent = self.planning_agent()?;
+        if self.budget().is_some_and(|budget| budget.is_used_up()) {
+            return Some(ReplanHold::Money);
+        }
+        let closed = self.limits.usage.get(&agent)?.closed_until;
+        closed.filter(|until| *until > now).map(ReplanHold::Limit)
+    }
+
+    /// The agent that is to make the next plan.
+    pub(super) fn planning_agent(&self) -> Option<String> {
+        match self.plan_maker(self.replan_wanted()?)? {
+            PlanMaker::Agent(work) => Some(work.agent),
+            PlanMaker::Command(_) => None,
+        }
+    }
+
+    /// What keeps a proposed plan from taking the place of the present one, as the run stands.
+    pub fn refuses(&self, phase: &PhaseId, proposed: &Plan) -> Option<Refused> {
+        self.judge_proposal(phase, proposed).err()
+    }
+
+    /// Whoever makes plans for a phase has answered: a row of its limits is broken.
+    fn plan_maker_answered(&mut self, phase: &PhaseId) {
+        if !self.limits.rows.is_empty()
+            && let Some(PlanMaker::Agent(work)) = self.plan_maker(phase)
+        {
+            self.limits.rows.remove(&Who::Limit(work.agent));
         }
     }
 
@@ -269,6 +336,9 @@ impl Run {
     }
 
     pub(super) fn apply_replan(&mut self, event: &Event, at: Timestamp) {
+        if let Event::ReplanProposed { phase, .. } | Event::ReplanRefused { phase, .. } = event {
+            self.plan_maker_answered(phase);
+        }
         match event {
             Event::ReplanAsked { phase, reason, cause } => {
                 let asked = Asked { reason: reason.clone(), cause: *cause, stage: Stage::Open };
@@ -310,6 +380,7 @@ impl Run {
 
     fn replanned(&mut self, replanned: &Replanned, at: Timestamp) {
         let Replanned { phase, plan, .. } = replanned;
+        self.plan_maker_answered(phase);
         assert_eq!(replanned.number, self.replans.made() + 1, "revisions are numbered without gaps");
         self.replans.tried.insert(digest_of_all(self.plan()));
         let new = self.replans.tried.insert(replanned.tried.clone());

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::admission::{Claim, Obstacle, Pools, rate_opens};
 use super::budgets::{SharedBudget, is_an_agents};
 use super::limits::Who;
+use super::replans::ReplanHold;
 use super::settle::{delayed, may_start, ready};
 use super::skip_and_expand::has_a_place;
 use super::state::{PhaseState, Run};
@@ -203,6 +204,23 @@ pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
     }
     let limit = until.map(|until| Event::RunPaused { reason: StopReason::Limit, until: Some(until) });
     limit.or_else(|| money.then_some(Event::RunPaused { reason: StopReason::Budget, until: None }))
+}
+
+/// The same where another plan is to be made, and the agent that is to make it has no money, or is kept by a limit that nobody
+/// waits for.
+pub(super) fn pause_before_a_plan(run: &Run, now: Timestamp) -> Option<Event> {
+    let (agent, hold) = (run.planning_agent()?, run.replan_is_held(now)?);
+    let starts = next(run, now).is_some() || !awaiting_requirements(run, now).is_empty();
+    let other = awaited(run, now).map(|other| other.until);
+    let until = match hold {
+        ReplanHold::Money if starts || other.is_some() => return None,
+        ReplanHold::Money => return Some(Event::RunPaused { reason: StopReason::Budget, until: None }),
+        ReplanHold::Limit(until) if starts || other.is_some_and(|other| other < until) => return None,
+        ReplanHold::Limit(until) => until,
+    };
+    let since = run.limits.row(&Who::Limit(agent.clone())).map_or(now, |row| row.since);
+    let until = not_waited_for(run, until, run.plan().limits.get(&agent).into_iter(), since, now)?;
+    Some(Event::RunPaused { reason: StopReason::Limit, until: Some(until) })
 }
 
 fn paused_by_a_closed_limit(run: &Run, obstacle: Obstacle, now: Timestamp) -> Option<Timestamp> {

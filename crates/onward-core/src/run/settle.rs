@@ -125,8 +125,11 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         let paused = reason.is_a_pause();
         return Some(if paused { Event::RunPaused { reason, until: None } } else { Event::RunStopped { reason } });
     }
-    if run.stop.is_none() && (!run.derived.probing.is_empty() || run.replan_wanted().is_some()) {
+    if run.stop.is_none() && !run.derived.probing.is_empty() {
         return None;
+    }
+    if run.stop.is_none() && run.replan_wanted().is_some() {
+        return schedule::pause_before_a_plan(run, now);
     }
     if !run.derived.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
         return Some(Event::RunStopped { reason: StopReason::Question });

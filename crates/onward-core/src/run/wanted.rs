@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::replans::ReplanHold;
 use super::requirements;
 use super::schedule;
 use super::settle::may_start;
@@ -55,7 +56,11 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     effects.extend(run.label_wanted().map(|phase| Effect::LabelIssue { phase: phase.clone() }));
     effects.extend(run.patience_ends(now).map(Effect::WakeAt));
     if run.stop.is_none() && run.epoch > 0 {
-        effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));
+        effects.extend(run.replan_wanted().and_then(|phase| match run.replan_is_held(now) {
+            Some(ReplanHold::Limit(until)) => Some(Effect::WakeAt(until)),
+            Some(ReplanHold::Money) => None,
+            None => Some(Effect::Replan { phase: phase.clone() }),
+        }));
     }
     effects.extend(run.notice_wanted(now).map(|due| Effect::Notify { notice: due.number }));
     effects.extend(run.notice_wakes(now).map(Effect::WakeAt));

@@ -96,3 +96,28 @@ fn codex_does_not_sleep_until_a_limit_ends() {
         "where they stand"
     );
 }
+
+/// A client that writes a plan is called so that it changes no file, whatever the phase lets it do.
+#[test]
+fn whoever_plans_may_not_write() {
+    let line = |adapter: Adapter| {
+        let invocation = adapter.planning_invocation(&work(), SessionStart::Continue { id: "t-7" });
+        assert!(invocation.env_set.contains(&("LEVEL".to_owned(), "3".to_owned())), "variables");
+        invocation.argv.join(" ")
+    };
+    assert_eq!(
+        line(Adapter::ClaudeCode),
+        "claude -p --output-format stream-json --verbose --resume t-7 --model opus --permission-mode default \
+         --disallowedTools Edit Write NotebookEdit"
+    );
+    let codex = line(Adapter::Codex);
+    assert!(
+        codex.contains("-s read-only") && codex.contains("-m opus") && !codex.contains("workspace-write"),
+        "{codex}"
+    );
+    let gemini = line(Adapter::built_in("gemini").expect("it is"));
+    assert!(gemini.contains("--approval-mode default") && gemini.contains("--resume t-7"), "{gemini}");
+    for written in ["--add-dir", "WebFetch", "git commit", "--max-turns"] {
+        assert!(!codex.contains(written), "{written}: {codex}");
+    }
+}

@@ -1,11 +1,12 @@
 //! Money that phases share: the budget of the run and those of its limits. Small stories in virtual time.
 
+use onward_core::effect::Effect;
 use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, StopReason, nano_usd};
 use onward_core::failure::FailureCode;
 use onward_core::id::PhaseId;
 use onward_core::input::{AttemptEnd, Begin, Bounds};
 use onward_core::plan::Budget;
-use onward_core::run::{Ending, PhaseStatus, RunStatus, budgets};
+use onward_core::run::{self, Ending, PhaseStatus, RunStatus, budgets};
 use onward_core::view;
 
 use crate::common;
@@ -133,4 +134,22 @@ fn a_client_is_told_what_is_left() {
     assert_eq!(told(&story, Some(5.0)), Some(1.5));
     let free = Story::of(common::plan(TWO)).driven();
     assert_eq!((told(&free, None), told(&free, Some(5.0))), (None, Some(5.0)));
+}
+
+/// A script wants another plan, and an agent would make it. Without money it is not asked: what costs nothing is done, the run is
+/// paused, and a start with more has the plan made.
+#[test]
+fn no_plan_is_made_without_money() {
+    let plan = "onward: 1\nname: demo\nmax-parallel: 1\ndefaults: { agent: { use: claude-code } }\nphases:\n  a: { agent: { prompt: x } }\n  \
+                b: { run: x }\n  c: { run: x }\n";
+    let mut story = driven(plan, 1.0);
+    cost(&mut story, "a", AgentHow::Done, 1.2);
+    story.end_saying("b", Outcome::Exited { code: 79 }, "too big\n");
+    let is_wanted =
+        |story: &Story| run::wanted(&story.run, story.now).iter().any(|effect| matches!(effect, Effect::Replan { .. }));
+    assert_eq!((story.at_work(), is_wanted(&story)), (vec!["c"], false));
+    story.done("c");
+    assert!(paused(&story), "{:?}", story.run.ending());
+    within(&mut story, Some(2.0));
+    assert!(is_wanted(&story));
 }

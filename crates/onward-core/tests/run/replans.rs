@@ -7,7 +7,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Consent, Input, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::replan::{Because, ReplanLimits};
-use onward_core::run::replans::Stage;
+use onward_core::run::replans::{PlanMaker, Stage};
 use onward_core::run::verification::{CheckEnd, EffectFound as EffectSeen, Proof};
 use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal};
 
@@ -453,4 +453,85 @@ fn an_agent_asks_while_it_works() {
     story.end_as("a", AttemptEnd { agent, ..AttemptEnd::bare(Outcome::Exited { code: 79 }) });
     assert!(story.a_plan_is_wanted());
     assert!(story.state("a").agent.as_deref().is_some_and(|agent| agent.tries.is_empty()), "it has not failed");
+}
+
+/// Phases of which one is an agent's, without a command that makes plans.
+const BY_AGENTS: &str = "  a: { run: x }\n  b: { agent: { use: codex, prompt: x } }\n";
+
+fn planned_by_agents(top: &str) -> Story {
+    Story::of(common::plan(&format!("onward: 1\nname: demo\non-failure: continue\n{top}\nphases:\n{BY_AGENTS}")))
+        .driven()
+}
+
+fn maker(story: &Story, phase: &str) -> String {
+    match story.run.plan_maker(&PhaseId::new(phase)) {
+        Some(PlanMaker::Command(script)) => script,
+        Some(PlanMaker::Agent(work)) => work.agent,
+        None => "nobody".to_owned(),
+    }
+}
+
+/// The command of the plan makes another one; without one the agent of the phase that asks, else the one that phases share.
+#[test]
+fn whoever_makes_another_plan() {
+    let makers = |top: &str| ["a", "b"].map(|phase| maker(&planned_by_agents(top), phase));
+    assert_eq!(makers("replan: { run: make-plan }"), ["make-plan", "make-plan"]);
+    assert_eq!(makers("defaults: { agent: { use: claude-code } }"), ["claude-code", "codex"]);
+    assert_eq!(makers("max-parallel: 2"), ["nobody", "codex"]);
+    let mut story = planned_by_agents("max-parallel: 2");
+    story.find_too_big("a", 79);
+    assert_eq!(story.refused("a"), Some(Because::NoCommand));
+    let mut story = planned_by_agents("defaults: { agent: { use: claude-code } }");
+    story.find_too_big("a", 79);
+    assert!(story.a_plan_is_wanted());
+}
+
+fn turned_away(story: &mut Story, seconds: Option<i64>) -> Vec<Event> {
+    let until = seconds.map(|seconds| story.now + SignedDuration::from_secs(seconds));
+    let (agent, said) = ("claude-code".to_owned(), "usage limit".to_owned());
+    story.take(&Input::ReplanLimited { phase: PhaseId::new("a"), agent, until, said })
+}
+
+/// The agent that is to make a plan meets a limit. The request stays and is made again once the limit is open; where nobody says
+/// until when, the second wait is longer. A plan that is made then counts, and the row of hits is broken.
+#[test]
+fn a_limit_of_whoever_makes_the_plan_is_waited_for() {
+    let top = "replan: { approval: false }\ndefaults: { agent: { use: claude-code } }\nmax-parallel: 1";
+    let mut story = planned_by_agents(top);
+    story.find_too_big("a", 79);
+    story.done("b");
+    turned_away(&mut story, Some(100));
+    assert!(!story.a_plan_is_wanted() && story.run.ending().is_none(), "it waits");
+    story.after(SignedDuration::from_secs(90));
+    assert!(!story.a_plan_is_wanted());
+    story.after(SignedDuration::from_secs(20));
+    assert!(story.a_plan_is_wanted(), "the limit is open");
+    let until = |events: &[Event]| match events {
+        [Event::LimitHit(hit), ..] => hit.until,
+        other => panic!("{other:?}"),
+    };
+    let hit = turned_away(&mut story, None);
+    assert_eq!(until(&hit), story.now + SignedDuration::from_mins(2), "the second of a row");
+    story.after(SignedDuration::from_mins(3));
+    assert!(story.a_plan_is_wanted());
+    let plan = text("approval: false", "  a1: { run: x }\n  b: { agent: { use: codex, prompt: x } }\n");
+    story.take(&Input::Replan { phase: PhaseId::new("a"), plan: Ok(Box::new(plan)) });
+    assert_eq!(story.at_work(), ["a1"]);
+}
+
+/// Nobody wants to wait for limits: the run is paused with the time, and the next driver makes the plan. A phase that can be done
+/// is done first.
+#[test]
+fn a_limit_that_is_not_waited_for_pauses() {
+    let top =
+        "defaults: { agent: { use: claude-code } }\nlimits: { claude-code: { when-limited: pause } }\nmax-parallel: 1";
+    let mut story = planned_by_agents(top);
+    story.find_too_big("a", 79);
+    story.end("b", Outcome::Exited { code: 0 });
+    turned_away(&mut story, Some(100));
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Limit)));
+    assert!(story.run.retry_at().is_some());
+    story.after(SignedDuration::from_secs(200));
+    story.drive();
+    assert!(story.a_plan_is_wanted());
 }

@@ -1,4 +1,4 @@
-//! Making another plan: the command of the author runs in the top folder of the project and prints one.
+//! Making another plan: the command of the author runs in the top folder of the project and prints one, or an agent writes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Consent, Input, Posted, Reply};
 use onward_core::plan::{self, APPROVE, MarkdownSettings, Plan, REJECT, TEXT_BYTES_MAX};
 use onward_core::replan::Because;
+use onward_core::run::replans::PlanMaker;
 use onward_core::run::{Run, Stepped};
 
 use crate::Onward;
@@ -20,6 +21,7 @@ use crate::commands::external_phases::{Reported, next_of};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::plan_files;
+use crate::planning::{AgentReplan, ReplanMade};
 use crate::probe::command::{self, CommandBounds, Flood};
 use crate::probe::probe_lock::{ProbePlace, ProbePurpose};
 use crate::project::Project;
@@ -31,22 +33,41 @@ use crate::sys::threads;
 /// Whoever makes a plan may have to think, or ask somebody who does.
 const TIME_MAX: Duration = Duration::from_hours(1);
 
-/// A plan that is being made. When nobody waits for it any more, its command ends.
+/// A plan that is being made. When nobody waits for it any more, what makes it ends.
 pub(crate) struct Replanning {
     phase: PhaseId,
     unwanted: Arc<AtomicBool>,
-    made: Option<JoinHandle<std::result::Result<Box<Plan>, String>>>,
+    made: Option<JoinHandle<ReplanMade>>,
 }
 
 impl Replanning {
-    /// Starts the command in a thread of its own: whoever drives must not stand still for it.
+    /// Starts whoever makes it in a thread of its own: whoever drives must not stand still for it.
     pub(crate) fn start(project: &Project, run: &Run, id: &PhaseId) -> Self {
         let unwanted = Arc::new(AtomicBool::new(false));
         let given_up = unwanted.clone();
-        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        let script = run.plan().replan_rules(Some(phase)).run;
-        let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
         let place = ProbePlace::new(project, &run.id, id, ProbePurpose::Replan);
+        let made = match run.plan_maker(id) {
+            Some(PlanMaker::Agent(work)) => {
+                let replan = AgentReplan::new(project, run, (id, *work), (place, TIME_MAX));
+                threads::spawn(move || replan.make(&given_up))
+            }
+            Some(PlanMaker::Command(script)) => Self::by_command(project, run, id, (script, place), given_up),
+            None => threads::spawn(|| {
+                ReplanMade::Nothing("the plan names no command and no agent that makes another one".to_owned())
+            }),
+        };
+        Self { phase: id.clone(), unwanted, made: Some(made) }
+    }
+
+    fn by_command(
+        project: &Project,
+        run: &Run,
+        id: &PhaseId,
+        (script, place): (String, ProbePlace),
+        given_up: Arc<AtomicBool>,
+    ) -> JoinHandle<ReplanMade> {
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push(("ONWARD_REPLAN_REASON".into(), reason.into()));
@@ -55,8 +76,7 @@ impl Replanning {
         });
         let (project, given) = (project.clone(), run.started.given.clone());
         let plan_path = project.top.join(&run.started.plan_path);
-        let made = threads::spawn(move || {
-            let script = script.ok_or_else(|| "the plan names no command that makes another one".to_owned())?;
+        let printed = move || {
             // One at a time: the command of a driver that was killed is ended first.
             let turn = place.take(&given_up).map_err(|why| format!("the replan command cannot be started: {why}"))?;
             let turn = turn.ok_or_else(|| "nobody waits for another plan any more".to_owned())?;
@@ -76,15 +96,15 @@ impl Replanning {
             }
             let text = String::from_utf8(ran.output).map_err(|_| "what the replan command printed is no text")?;
             read(&project, &plan_path, text, &given)
-        });
-        Self { phase: id.clone(), unwanted, made: Some(made) }
+        };
+        threads::spawn(move || printed().map_or_else(ReplanMade::Nothing, ReplanMade::Plan))
     }
 }
 
 impl Drop for Replanning {
     fn drop(&mut self) {
         self.unwanted.store(true, Ordering::Relaxed);
-        // It looks every few milliseconds, and ends its command then.
+        // It looks every few milliseconds, and ends then what it has started.
         let _ = self.made.take().map(JoinHandle::join);
     }
 }
@@ -92,10 +112,15 @@ impl Drop for Replanning {
 /// The plan, once it is there.
 pub(crate) fn made(replanning: &mut Option<Replanning>) -> Option<Input> {
     let one = replanning.as_mut().filter(|one| one.made.as_ref().is_some_and(JoinHandle::is_finished))?;
-    let plan = one.made.take()?.join().unwrap_or_else(|_| Err("the replan command could not be followed".to_owned()));
+    let lost = || ReplanMade::Nothing("whoever made another plan could not be followed".to_owned());
+    let made = one.made.take()?.join().unwrap_or_else(|_| lost());
     let phase = one.phase.clone();
     *replanning = None;
-    Some(Input::Replan { phase, plan })
+    Some(match made {
+        ReplanMade::Plan(plan) => Input::Replan { phase, plan: Ok(plan) },
+        ReplanMade::Nothing(why) => Input::Replan { phase, plan: Err(why) },
+        ReplanMade::Limited { agent, until, said } => Input::ReplanLimited { phase, agent, until, said },
+    })
 }
 
 /// A plan that can take the place of the present one, or the first thing that stands in the way.

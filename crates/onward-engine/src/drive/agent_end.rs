@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use onward_core::agent::{Adapter, AgentExit, FRAME_BYTES_MAX, FrameReader};
+use onward_core::agent::{Adapter, AgentExit, AgentResult, FRAME_BYTES_MAX, FrameReader};
 use onward_core::event::{AgentEnded, AgentHow};
 use onward_core::id::PhaseId;
 use onward_core::plan::Phase;
@@ -39,8 +39,26 @@ impl AgentReading {
         Some(Self { adapter, continued, wants_answer: work.schema.is_some(), boxes })
     }
 
+    /// For a process that was started to write a plan.
+    pub(crate) fn for_planning(adapter: Adapter, continued: Option<String>) -> Self {
+        Self { adapter, continued, wants_answer: false, boxes: None }
+    }
+
     /// The agent's own account; where its attendant died before the end, as far as it is there.
     pub(crate) fn account(&self, folder: &AttemptFolder, exit: Option<&ExitRecord>) -> Box<AgentEnded> {
+        let mut ended = AgentEnded::from(self.result(folder, exit));
+        if ended.session.is_none() {
+            ended.session = folder.session();
+        }
+        if let Some((plan, phase)) = self.boxes.as_ref().filter(|_| ended.how == AgentHow::Done) {
+            let open = tasks_left_open(plan, phase);
+            ended.remaining = (!open.is_empty()).then(|| format!("left open in the plan: {}", open.join("; ")));
+        }
+        Box::new(ended)
+    }
+
+    /// All that its frames say.
+    pub(crate) fn result(&self, folder: &AttemptFolder, exit: Option<&ExitRecord>) -> AgentResult {
         let mut reader = FrameReader::new(&self.adapter);
         if let Some(session) = &self.continued {
             reader = reader.continuing(session);
@@ -62,16 +80,7 @@ impl AgentReading {
         });
         let now = exit.map_or_else(Timestamp::now, |exit| exit.ended_at);
         let local = TimeZone::system();
-        let result = reader.finish(&AgentExit { code, errors: &errors, local: &local }, now);
-        let mut ended = AgentEnded::from(result);
-        if ended.session.is_none() {
-            ended.session = folder.session();
-        }
-        if let Some((plan, phase)) = self.boxes.as_ref().filter(|_| ended.how == AgentHow::Done) {
-            let open = tasks_left_open(plan, phase);
-            ended.remaining = (!open.is_empty()).then(|| format!("left open in the plan: {}", open.join("; ")));
-        }
-        Box::new(ended)
+        reader.finish(&AgentExit { code, errors: &errors, local: &local }, now)
     }
 }
 

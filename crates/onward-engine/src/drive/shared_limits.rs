@@ -66,7 +66,7 @@ impl SharedLimits {
 
     /// Tells the others of a limit that this run has hit.
     pub(crate) fn publish(&self, run: &Run, hit: &LimitHit, now: Timestamp) {
-        for name in hit.limits.iter().filter(|_| hit.phase.is_some()) {
+        for name in hit.limits.iter().filter(|_| hit.phase.is_some() || hit.replan.is_some()) {
             let place = match run.plan().scope_of(name) {
                 Scope::Run => continue,
                 Scope::Project => Some(&self.project),
@@ -169,7 +169,14 @@ mod tests {
 
     fn hit(minutes: u64) -> LimitHit {
         let limits = ["api".to_owned()].into();
-        LimitHit { phase: Some(PhaseId::new("a")), limits, until: in_minutes(minutes), told: true, said: String::new() }
+        LimitHit {
+            phase: Some(PhaseId::new("a")),
+            limits,
+            until: in_minutes(minutes),
+            told: true,
+            said: String::new(),
+            replan: None,
+        }
     }
 
     fn places(top: &Path, project: &str) -> SharedLimits {

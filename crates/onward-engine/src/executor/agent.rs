@@ -83,7 +83,7 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
 }
 
 /// The user's configuration of Codex. It is often a link; where it cannot be read there is nothing to heed in it.
-fn codex_config() -> String {
+pub(crate) fn codex_config() -> String {
     let named = std::env::var_os("CODEX_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".codex"));
     let path = named.or_else(home).unwrap_or_default().join("config.toml");

@@ -114,7 +114,7 @@ pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Att
 
 /// The words of the shell, with the program as a whole path where the phase's PATH has it. The attendant would try one
 /// folder after the other otherwise, each time by executing it.
-fn found(shell: &[String], env: &[(OsString, OsString)]) -> Vec<String> {
+pub(crate) fn found(shell: &[String], env: &[(OsString, OsString)]) -> Vec<String> {
     let mut words = shell.to_vec();
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
     if let (Some(first), Some(path)) = (words.first_mut(), path)
@@ -264,11 +264,11 @@ impl Outside for InputsAsKept {
     }
 }
 
-fn inherited() -> Vec<(OsString, OsString)> {
+pub(crate) fn inherited() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
 }
 
-fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+pub(crate) fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
     env.retain(|(other, _)| other != name);
     env.push((name.into(), value));
 }

@@ -296,6 +296,9 @@ pub(crate) fn input(input: Input) -> Input {
         Input::AttemptEnded { phase, attempt, end: ended } => Input::AttemptEnded { phase, attempt, end: end(ended) },
         Input::Probed { phase, proof: found } => Input::Probed { phase, proof: Box::new(proof(*found)) },
         Input::Replan { phase, plan } => Input::Replan { phase, plan: plan.map_err(text) },
+        Input::ReplanLimited { phase, agent, until, said } => {
+            Input::ReplanLimited { phase, agent, until, said: text(said) }
+        }
         Input::Snapshotted(Ok(mut kept)) => {
             kept.left_out = each(kept.left_out);
             Input::Snapshotted(Ok(kept))

@@ -110,7 +110,7 @@ pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
 }
 
 /// Prompts of agents that are in a file which is not there, and which no phase makes.
-fn missing_prompts(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
+pub(crate) fn missing_prompts(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
     let plans = || std::iter::once(plan).chain(plan.used.values());
     let phases = || plans().flat_map(|one| one.phases.iter().chain(&one.finally));
     let is_made = |path: &str| {

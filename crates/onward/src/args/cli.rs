@@ -10,8 +10,8 @@ use super::{
     AdoptArgs, ApproveArgs, ArchiveArgs, BriefArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs,
     ConflictVerb, DecisionVerb, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs,
     HookArgs, ImportArgs, InitArgs, KeepArgs, KnowledgeVerb, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
-    MessageVerb, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
-    StateArgs, StatusArgs, SteerArgs, SummaryArgs, TeamArgs, TrustArgs, UndoArgs, WhyArgs,
+    MessageVerb, NextArgs, PlanArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs,
+    ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TeamArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
 
@@ -35,6 +35,8 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Let an agent write a plan for a task; it is checked, shown, and saved if you say so.
+    Plan(PlanArgs),
     /// Start a plan, or go on with its unfinished run.
     Run(Box<RunArgs>),
     /// Go on with an unfinished run.

@@ -7,7 +7,7 @@ use clap::Command;
 
 /// The verbs in the order in which a newcomer meets them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["run", "resume"]),
+    ("Start", &["plan", "run", "resume"]),
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
@@ -35,6 +35,13 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// Two examples for each verb.
 const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
+    (
+        "plan",
+        [
+            ("onward plan \"Add refresh tokens to the login\"", "an agent plans it, you decide, it is in onward.yaml"),
+            ("onward plan - --output plans/login.yaml < task.md", "a task of a page, and another place for the plan"),
+        ],
+    ),
     (
         "run",
         [

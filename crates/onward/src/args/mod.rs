@@ -6,6 +6,7 @@ mod files;
 mod go_back;
 mod help;
 mod look;
+mod planning;
 mod reader;
 #[cfg(test)]
 mod reference;
@@ -26,6 +27,7 @@ pub(crate) use look::{
     DiffArgs, GraphArgs, GraphFormat, ListArgs, LogArgs, LogsArgs, ShowArgs, StatusArgs, SummaryArgs, SummaryFormat,
     WhyArgs,
 };
+pub(crate) use planning::{PLANNING_TIME_MAX, PlanArgs};
 pub(crate) use reader::{Audience, reader};
 pub(crate) use scripts::{
     HookArgs, LoadArgs, McpArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs,

@@ -116,7 +116,7 @@ pub(crate) struct ReportReplan {
     /// Reason for the revision.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// File with the new plan [default: made by the command `replan.run` of the plan].
+    /// File with the new plan [default: made by the command `replan.run` of the plan, else by an agent].
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
 }

@@ -36,6 +36,7 @@ mod output_file;
 mod pause_and_cancel;
 mod perform;
 mod person_only;
+mod plan;
 mod prune;
 mod replan;
 mod report;

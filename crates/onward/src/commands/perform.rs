@@ -9,8 +9,8 @@ use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
-    graph, hook, import, init, keep, list, load, log, logs, man, mcp, next, pause_and_cancel, prune, report, resume,
-    rewind, run, save, schema, share, show, state, status, steer, summary, trust, why,
+    graph, hook, import, init, keep, list, load, log, logs, man, mcp, next, pause_and_cancel, plan, prune, report,
+    resume, rewind, run, save, schema, share, show, state, status, steer, summary, trust, why,
 };
 use crate::args::{self, Audience, Cli, KnowledgeVerb, MessageVerb, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -82,6 +82,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
     }
     let done = match &cli.verb {
         None => Ok(bare::bare()),
+        Some(Verb::Plan(args)) => plan::plan(args),
         Some(Verb::Run(args)) => return run::run(args),
         Some(Verb::Resume(args)) => return resume::resume(args),
         Some(Verb::Demo(args)) => demo::demo(args),
@@ -149,7 +150,8 @@ pub(super) fn or_lost(failure: Failure) -> Failure {
 /// take back.
 fn heeds_signals(verb: &Verb) -> bool {
     match verb {
-        Verb::Run(_)
+        Verb::Plan(_)
+        | Verb::Run(_)
         | Verb::Resume(_)
         | Verb::Rewind(_)
         | Verb::Undo(_)

@@ -19,6 +19,7 @@ use super::ask::{self, Said, Settled};
 use super::ask_approval;
 use super::detach;
 use super::foreign;
+use super::plan::{self, FirstPlan};
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, prune, replan};
 use crate::args;
@@ -90,13 +91,7 @@ fn go_on(
     answerer: Answerer,
     report: &mut RunReporter,
 ) -> Result<u8, Failure> {
-    let found = match onward.find(&request) {
-        Err(why) if request.want == Want::Fresh && why.is_damage() => {
-            ask::way_out(&mut onward, why, args.damaged, answerer)?;
-            onward.find(&request)?
-        }
-        other => other?,
-    };
+    let Some(found) = find(&mut onward, &request, args, answerer)? else { return Ok(exit::DONE) };
     if !args.quiet {
         say_notes(&onward.notices[said..]);
     }
@@ -151,6 +146,30 @@ fn go_on(
     }
     let _awake = args.keep_awake.then(|| kept_awake(args)).flatten();
     drive(onward, request, found, answerer, report)
+}
+
+/// What is unfinished, after a damaged store was seen to and a missing plan was written; none where a person does not want that plan.
+fn find(
+    onward: &mut Onward,
+    request: &Request,
+    args: &args::StartArgs,
+    answerer: Answerer,
+) -> Result<Option<StartFound>, Failure> {
+    match onward.find(request) {
+        Err(why) if request.want == Want::Fresh && why.is_damage() => {
+            ask::way_out(onward, why, args.damaged, answerer)?;
+        }
+        Err(why @ Error::NoPlan { .. }) if answerer.is_person() && !args.json => {
+            let no_plan = Failure::from(why);
+            match plan::first(&no_plan)? {
+                FirstPlan::Saved => {}
+                FirstPlan::Declined => return Ok(None),
+                FirstPlan::NoTask => return Err(no_plan),
+            }
+        }
+        other => return Ok(Some(other?)),
+    }
+    Ok(Some(onward.find(request)?))
 }
 
 /// The machine does not go to sleep as long as this is held; where that cannot be had, a note says why.

@@ -57,7 +57,11 @@ mod tests {
     /// Words in quotes behind the place where a failure is made are its codes; each of them has an entry.
     #[test]
     fn every_error_of_a_command_has_an_entry() {
-        let sources = [include_str!("../failure.rs"), include_str!("../failure/pages.rs")];
+        let sources = [
+            include_str!("../failure.rs"),
+            include_str!("../failure/pages.rs"),
+            include_str!("../failure/planning.rs"),
+        ];
         let mut found = 0;
         for source in sources {
             for made in source.split("exit::").skip(1) {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use onward_core::id::RunId;
-use onward_core::question::{Offer, Question};
+use onward_core::question::Offer;
 use serde::Serialize;
 
 use super::{paint, safe};
@@ -20,8 +21,9 @@ pub(crate) fn page(failure: &Failure) -> String {
     for command in &failure.next {
         let _ = writeln!(out, "  next: {}", safe::line(command));
     }
-    if let Some(question) = &failure.question {
-        out.push_str(&answers(question));
+    let offers = offers(failure);
+    if !offers.is_empty() || failure.question.is_some() {
+        out.push_str(&answers(offers));
     }
     out
 }
@@ -61,6 +63,8 @@ pub(crate) struct ErrorBody<'a> {
     choices: &'a [Offer],
     /// The stored bytes of something that could not be read.
     raw: Option<&'a str>,
+    /// When it is worth while to try again.
+    retry_at: Option<Timestamp>,
 }
 
 impl<'a> ErrorJson<'a> {
@@ -75,8 +79,9 @@ impl<'a> ErrorJson<'a> {
                 kept: failure.kept,
                 next: &failure.next,
                 run: failure.run.as_ref(),
-                choices: failure.question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default(),
+                choices: offers(failure),
                 raw: failure.raw.as_deref(),
+                retry_at: failure.retry_at,
             },
         }
     }
@@ -87,10 +92,15 @@ impl<'a> ErrorJson<'a> {
     }
 }
 
+/// The answers to the question that stands in the way, if one does.
+fn offers(failure: &Failure) -> &[Offer] {
+    failure.question.as_ref().map_or(failure.choices.as_slice(), |question| question.choices.as_slice())
+}
+
 /// Every answer as a command that can be typed.
-fn answers(question: &Question) -> String {
+fn answers(offers: &[Offer]) -> String {
     let mut out = String::from("Answer with one of these:\n");
-    for offer in &question.choices {
+    for offer in offers {
         let _ = writeln!(out, "  {}   ({})", safe::line(&offer.command), safe::line(&offer.choice));
     }
     out

@@ -13,7 +13,11 @@ pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let guess = if hit.told { "" } else { " (a guess)" };
     let said = if hit.said.is_empty() { String::new() } else { format!(": {}", safe::line(&hit.said)) };
     let when = words::countdown(hit.until, at);
-    let who = hit.phase.as_ref().map_or_else(|| "another run".to_owned(), |phase| safe::line(phase.as_str()));
+    let who = match (&hit.phase, &hit.replan) {
+        (Some(phase), _) => safe::line(phase.as_str()),
+        (None, Some(phase)) => format!("whoever makes another plan for {}", safe::line(phase.as_str())),
+        (None, None) => "another run".to_owned(),
+    };
     let sign = paint::doubtful("◷");
     format!("{sign} {who} was rate-limited by {which}; it opens in {when}{guess}{said}")
 }

@@ -28,6 +28,7 @@ pub(crate) mod log;
 mod markers;
 mod names;
 pub(crate) mod paint;
+pub(crate) mod planning;
 pub(crate) mod prune;
 pub(crate) mod question;
 pub(crate) mod replan;

@@ -47,6 +47,7 @@ mod notices;
 mod outcomes;
 mod output_flood;
 mod places;
+mod planning;
 mod posts;
 mod processes;
 mod questions;

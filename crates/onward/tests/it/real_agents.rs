@@ -372,3 +372,36 @@ fn is_launcher(pid: u32) -> bool {
     words.first().is_some_and(|word| word.ends_with(b"node"))
         && words.get(1).is_some_and(|word| word.ends_with(b"codex"))
 }
+
+/// A client is to write a plan. It tries to change a file and may not; its first plan is wrong, it is told so in the same session, and
+/// the second one is saved.
+fn writes_a_plan(rig: &AgentRig) {
+    let plan = "onward: 1\nname: made\nphases:\n  make: { run: touch made.txt }\n";
+    let wrong = plan.replace("run:", "rum:");
+    let steps = json!([rig.makes(), { "text": wrong }, { "text": format!("Here it is.\n\n```yaml\n{plan}```") }]);
+    let command = ["plan", "Make the file made.txt.", "--yes", "--agent", rig.client];
+    let Some(said) = rig.play(&steps, &[], &[&command]) else { return };
+    assert_eq!(said[0].code, 0, "{}", said[0].text);
+    assert_eq!(rig.project.read("onward.yaml"), plan, "{}", said[0].text);
+    assert!(!rig.project.exists("made.txt"), "it changed a file while it planned: {}", said[0].text);
+    let requests = rig.requests();
+    assert_eq!(requests.len(), 3, "requests: {requests:#?}");
+    let corrected = &requests[2];
+    assert_eq!(corrected["continued"], true, "the same session");
+    let told = corrected["last"].as_str().unwrap_or_default();
+    assert!(told.contains("did you mean") && told.contains("plan:4:"), "{told}");
+}
+
+#[test]
+fn claude_code_writes_a_plan() {
+    if let Some(rig) = AgentRig::new("claude_code_writes_a_plan", "claude-code") {
+        writes_a_plan(&rig);
+    }
+}
+
+#[test]
+fn codex_writes_a_plan() {
+    if let Some(rig) = AgentRig::new("codex_writes_a_plan", "codex") {
+        writes_a_plan(&rig);
+    }
+}

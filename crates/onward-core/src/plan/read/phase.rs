@@ -162,7 +162,7 @@ fn backoff(keys: Layers<'_>) -> Backoff {
 }
 
 /// The mapping with what the defaults add, as JSON.
-fn merged(keys: Layers<'_>) -> serde_json::Value {
+pub(super) fn merged(keys: Layers<'_>) -> serde_json::Value {
     let mut all = Map::new();
     for entry in keys.mappings().flat_map(Node::entries) {
         all.insert(entry.key.clone(), to_json(&entry.value));

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::document::tree::Node;
 use crate::document::word::Word;
-use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PLAN, REPLAN};
+use crate::plan::keys::{AGENT, GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PHASE, PLAN, REPLAN};
 use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan};
 use crate::plan::parts::{NoticeRule, NoticeWay, Occasion};
 
 use super::layers::{Layers, texts};
+use super::phase::merged;
 use super::{freshness, parts};
 
 pub(in crate::plan) fn plan(root: &Node) -> Plan {
@@ -31,6 +32,7 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         requires: parts::requirements(root.get("requires")),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         notices: notices(root),
+        default_agent: Layers::new(None, root.get("defaults"), &PHASE).inner("agent", &AGENT).map(merged),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
 }

@@ -25,6 +25,9 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::Required { phase, seen } => Ok(requirements::required(run, phase, seen).into_iter().collect()),
         Input::IssueLabelled { phase, set } => Ok(issue_labels::labelled(run, phase, set).into_iter().collect()),
         Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
+        Input::ReplanLimited { phase, agent, until, said } => {
+            Ok(replan::limited(run, phase, agent, (*until, said), now).into_iter().collect())
+        }
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::TreeSeen { files } => Ok(sections::tree_seen(run, files).into_iter().collect()),

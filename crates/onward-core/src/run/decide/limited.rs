@@ -59,6 +59,7 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
             until,
             told: hit.told,
             said: hit.said,
+            replan: None,
         }))),
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn elsewhere(run: &Run, closed: &ClosedElsewhere, now: Timestamp) -> 
         run.plan().limits.contains_key(&limit) || run.plan().phases.iter().any(|p| p.pools().contains(&&*limit));
     let known = run.limits.usage.get(&limit).and_then(|usage| usage.closed_until);
     let news = if told { known != Some(until) } else { known.is_none_or(|known| known < until) };
-    let hit = LimitHit { phase: None, limits: [limit].into(), until, told, said: String::new() };
+    let hit = LimitHit { phase: None, limits: [limit].into(), until, told, said: String::new(), replan: None };
     // Further away than any limit opens: the clock of whoever wrote it was wrong.
     let believable = until > now && until.duration_since(now) <= RESET_AWAY_MAX;
     (drawn && news && believable).then(|| Event::LimitHit(Box::new(hit)))

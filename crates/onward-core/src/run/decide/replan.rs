@@ -1,14 +1,18 @@
 //! A phase wants another plan, and one is there, or is not.
 
+use jiff::Timestamp;
+
 use super::Refusal;
 use super::begin::reopened;
 use super::undo_phases::raised;
-use crate::event::Event;
+use crate::event::{Event, LimitHit};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::input::{Choice, Consent, LastWords, Says};
-use crate::plan::{self, Body, Phase, PhaseFailure, Plan, ReplanRules};
+use crate::plan::{self, Body, Phase, PhaseFailure, Plan};
+use crate::rate_limit::{RESET_AWAY_MAX, RecognisedLimit, Response, guess, respond, shortest};
 use crate::replan::{Because, ReplanCause, Replanned, Revision};
+use crate::run::limits::Who;
 use crate::run::replans::{Stage, refusal};
 use crate::run::state::{PhaseStatus, Run};
 use crate::tail;
@@ -28,12 +32,40 @@ pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, me
     asks.then(|| Event::ReplanAsked { phase: phase.id.clone(), reason: message.to_owned(), cause })
 }
 
-/// The command that makes plans has spoken. Somebody may have answered for the phase meanwhile.
+/// Whoever makes plans has spoken. Somebody may have answered for the phase meanwhile.
 pub(super) fn made(run: &Run, phase: &PhaseId, made: &Result<Box<Plan>, String>) -> Vec<Event> {
     let Some(asked) = run.replans.asked_by(phase).filter(|asked| asked.stage == Stage::Open) else { return Vec::new() };
     match made {
         Err(why) => vec![refusal(phase, Because::NoPlan, why.clone())],
         Ok(plan) => judged(run, phase, (&asked.reason, asked.cause), plan, Consent::No),
+    }
+}
+
+/// The agent that was to make a plan was turned away. The request stays, and is made again once the limit is open.
+pub(super) fn limited(
+    run: &Run,
+    phase: &PhaseId,
+    agent: &str,
+    (told, said): (Option<Timestamp>, &str),
+    now: Timestamp,
+) -> Option<Event> {
+    run.replans.asked_by(phase).filter(|asked| asked.stage == Stage::Open)?;
+    let row = run.limits.row(&Who::Limit(agent.to_owned()));
+    let (hits_before, since) = row.map_or((0, now), |row| (row.hits, row.since));
+    let told = told.filter(|until| *until > now && until.duration_since(now) <= RESET_AWAY_MAX);
+    let until = told.unwrap_or(now + guess(hits_before)).max(now + shortest(since, now));
+    let (limits, said) = ([agent.to_owned()].into(), said.to_owned());
+    let hit = RecognisedLimit { limits, until, told: told.is_some(), said };
+    match respond(&hit, run.plan().limits.get(agent), run.limits.patience(), since, now) {
+        Response::Fail => Some(refusal(phase, Because::NoPlan, hit.said)),
+        Response::Wait { until } | Response::Pause { until } => Some(Event::LimitHit(Box::new(LimitHit {
+            phase: None,
+            limits: hit.limits,
+            until,
+            told: hit.told,
+            said: hit.said,
+            replan: Some(phase.clone()),
+        }))),
     }
 }
 
@@ -60,12 +92,10 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
     let cause = ReplanCause::Reported;
     let Some(plan) = plan else {
         return match run.may_ask_for_a_plan(phase) {
-            Ok(ReplanRules { run: None, .. }) => {
-                illegal("the plan names no command that makes another one: bring one along")
+            Ok(_) if run.plan_maker(phase).is_none() => {
+                illegal("the plan names no command and no agent that makes another one: bring one along")
             }
-            Ok(ReplanRules { run: Some(_), .. }) => {
-                Ok(vec![Event::ReplanAsked { phase: phase.clone(), reason: reason.to_owned(), cause }])
-            }
+            Ok(_) => Ok(vec![Event::ReplanAsked { phase: phase.clone(), reason: reason.to_owned(), cause }]),
             Err(refused) => Ok(vec![refusal(phase, Because::from(&refused), refused.to_string())]),
         };
     };

@@ -1,0 +1,218 @@
+//! Another plan for a run, by an agent: it is asked in a thread of its own, and asked again where its driver was killed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::agent::AgentWork;
+use onward_core::brief::brief;
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::plan::{self, MarkdownSettings, Plan};
+use onward_core::planning::{ReplanTold, for_a_replan};
+use onward_core::run::{PhaseStatus, Run};
+
+use super::client_turn::{Leave, PlanningClient};
+use super::conversation::{NoPlan, Objection, PlanningPlace, converse};
+use crate::error::Error;
+use crate::executor::shell;
+use crate::plan_files;
+use crate::probe::probe_lock::ProbePlace;
+use crate::project::Project;
+use crate::redact::secrets;
+use crate::start::prepared_plan::{is_known_by, missing_prompts, revision};
+
+/// Of the run so far in the prompt.
+const BRIEF_TOKENS: usize = 1_500;
+/// Folders of earlier requests of one phase that are looked past.
+const FOLDERS_MAX: u32 = 10_000;
+/// The file that the new plan is read as: agents are told to write YAML, whatever the present plan is written in.
+const READ_AS: &str = "onward.yaml";
+
+/// All that is needed to ask for another plan.
+pub(crate) struct AgentReplan {
+    project: Project,
+    /// As it stood when the plan was asked for.
+    run: Run,
+    phase: PhaseId,
+    work: AgentWork,
+    env: Result<Vec<(OsString, OsString)>, String>,
+    place: ProbePlace,
+    time_max: Duration,
+}
+
+/// What came of it.
+pub(crate) enum ReplanMade {
+    Plan(Box<Plan>),
+    /// It was turned away by a limit.
+    Limited {
+        agent: String,
+        until: Option<Timestamp>,
+        said: String,
+    },
+    Nothing(String),
+}
+
+impl AgentReplan {
+    pub(crate) fn new(
+        project: &Project,
+        run: &Run,
+        (phase, work): (&PhaseId, AgentWork),
+        (place, time_max): (ProbePlace, Duration),
+    ) -> Self {
+        let (work, env) = match filled(run, phase, &work) {
+            Ok(env) => (AgentWork { env, ..work }, environment(project, run, phase, &place)),
+            Err(why) => (work, Err(why)),
+        };
+        Self { project: project.clone(), run: run.clone(), phase: phase.clone(), work, env, place, time_max }
+    }
+
+    /// Asks and waits. Whoever gives it up has everything ended that was started for it.
+    pub(crate) fn make(self, given_up: &AtomicBool) -> ReplanMade {
+        self.asked(given_up).unwrap_or_else(ReplanMade::Nothing)
+    }
+
+    fn asked(self, given_up: &AtomicBool) -> Result<ReplanMade, String> {
+        let agent = self.work.agent.clone();
+        let failed = |why: String| format!("{agent} made no other plan: {why}");
+        let client = PlanningClient::new(&self.project, self.work.clone())
+            .ok_or_else(|| failed("there is no agent of this name".to_owned()))?;
+        // One at a time: the client of a driver that was killed is ended first.
+        let turn = self.place.take(given_up).map_err(|why| failed(why.to_string()))?;
+        let _turn = turn.ok_or_else(|| failed("nobody waits for it any more".to_owned()))?;
+        let folder = self.folder().ok_or_else(|| failed("it was asked too often".to_owned()))?;
+        let place = PlanningPlace {
+            folder: folder.clone(),
+            working_directory: shell::top(&self.project, &self.run),
+            env: self.env.clone().map_err(failed)?,
+            time_max: self.time_max,
+            leave: Leave::ByFlag(given_up),
+        };
+        let made = converse(&client, &place, &self.prompt(), |text| self.check(text), &mut |_| {});
+        Ok(match made {
+            Ok((plan, _)) => ReplanMade::Plan(plan),
+            Err(NoPlan::Limited { until, said }) => ReplanMade::Limited { agent, until, said },
+            Err(no_plan) => ReplanMade::Nothing(failed(self.words(no_plan, &folder))),
+        })
+    }
+
+    fn words(&self, no_plan: NoPlan, folder: &std::path::Path) -> String {
+        match no_plan {
+            NoPlan::GivenUp => "it was given up".to_owned(),
+            NoPlan::TooLong => format!("it took longer than {} s", self.time_max.as_secs()),
+            NoPlan::NotInstalled(program) => format!("there is no program {program} on the PATH"),
+            NoPlan::Limited { said, .. } | NoPlan::Overloaded { said } => said,
+            NoPlan::NotLoggedIn { said } => format!("it is not logged in: {said}"),
+            NoPlan::Failed(why) => why,
+            NoPlan::Wrong(objection) => {
+                let place = self.project.relative(folder);
+                format!(
+                    "what it wrote cannot be used, also after corrections: {} (it lies in {place}-*)",
+                    objection.in_short()
+                )
+            }
+        }
+    }
+
+    /// The first turn's folder, beside those of the attempts: the next one that is free.
+    fn folder(&self) -> Option<PathBuf> {
+        let attempt = shell::folder(&self.project, &self.run, &self.phase, Attempt(1));
+        let beside = attempt.path().parent()?.to_owned();
+        let is_free = |number: &u32| {
+            // The first turn is always made.
+            fs::symlink_metadata(beside.join(format!("replan-{number}-1"))).is_err()
+        };
+        let number = (1..=FOLDERS_MAX).find(is_free)?;
+        Some(beside.join(format!("replan-{number}")))
+    }
+
+    fn prompt(&self) -> String {
+        let run = &self.run;
+        let with = |wanted: fn(PhaseStatus) -> bool| -> Vec<PhaseId> {
+            run.phases().filter(|(_, state)| wanted(state.status)).map(|(phase, _)| phase.id.clone()).collect()
+        };
+        let finished = with(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));
+        let at_work = with(|status| status == PhaseStatus::Running);
+        let reason = run.replans.asked_by(&self.phase).map(|asked| asked.reason.clone()).unwrap_or_default();
+        let (plan, brief) = (self.present_plan(), brief(run, BRIEF_TOKENS).text);
+        for_a_replan(&ReplanTold {
+            phase: &self.phase,
+            reason: &reason,
+            may_edit: run.plan().replan_rules(run.plan().phase(&self.phase)).may_edit,
+            plan: &plan,
+            brief: &brief,
+            finished: &finished,
+            at_work: &at_work,
+        })
+    }
+
+    /// The author's text, where the run still goes by it; else the plan as it is kept, which is another notation of the same.
+    fn present_plan(&self) -> String {
+        let run = &self.run;
+        let path = self.project.top.join(&run.started.plan_path);
+        let is_the_authors = run.replans.history().iter().all(|revision| revision.phase.is_none());
+        let hash = |text: &String| blake3::hash(text.as_bytes()).to_hex().to_string();
+        let is_known = |text: &String| is_known_by(&self.project, &run.started.plan_text, &hash(text));
+        let text = plan_files::plan_text(&path).ok();
+        if let Some(text) = text.filter(|text| is_the_authors && is_known(text)) {
+            return format!("```yaml\n{}\n```", secrets().text(&text).trim_end());
+        }
+        let kept = serde_json::to_string_pretty(run.plan()).unwrap_or_default();
+        format!("As it is kept, with all defaults filled in; write yours in the format below:\n\n```json\n{kept}\n```")
+    }
+
+    fn check(&self, text: &str) -> Result<Box<Plan>, Objection> {
+        let path = self.project.top.join(READ_AS);
+        let objection = |why: Error| match why {
+            Error::PlanInvalid { diagnostics, .. }
+            | Error::PlanUnsupported { diagnostics, .. }
+            | Error::PlanNewer { diagnostics, .. }
+                if !diagnostics.is_empty() =>
+            {
+                Objection::from_checker(text, diagnostics)
+            }
+            other => Objection::from_run(text, other.to_string()),
+        };
+        let settings = MarkdownSettings::default();
+        let read = plan_files::plan_from_text(&self.project, &path, text.to_owned(), &settings).map_err(objection)?;
+        let missing = missing_prompts(&self.project, &read);
+        if !missing.is_empty() {
+            return Err(Objection::from_checker(text, missing));
+        }
+        let given: &BTreeMap<String, String> = &self.run.started.given;
+        plan::inputs::resolve(&read, given).map_err(|faults| Objection::from_checker(text, faults))?;
+        let revised = revision(&self.project, &read).map_err(objection)?;
+        match self.run.refuses(&self.phase, &revised) {
+            Some(refused) => Err(Objection::from_run(text, refused.to_string())),
+            None => Ok(Box::new(revised)),
+        }
+    }
+}
+
+/// The variables that the agent is given beside those of the phase.
+fn filled(run: &Run, id: &PhaseId, work: &AgentWork) -> Result<Vec<(String, String)>, String> {
+    let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+    let fill = |(name, value): &(String, String)| {
+        let filled = shell::fill_for(run, phase, value);
+        let filled = filled.ok_or_else(|| format!("an expression in the variable {name} cannot be filled in"))?;
+        Ok((name.clone(), filled))
+    };
+    work.env.iter().map(fill).collect()
+}
+
+/// The variables of the phase, and by which the client is known again.
+fn environment(
+    project: &Project,
+    run: &Run,
+    id: &PhaseId,
+    place: &ProbePlace,
+) -> Result<Vec<(OsString, OsString)>, String> {
+    let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+    let mut env = shell::probe_environment(project, run, phase)?;
+    let (mark, marked) = place.variable();
+    shell::set(&mut env, mark, marked.into());
+    Ok(env)
+}
