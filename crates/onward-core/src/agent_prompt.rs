@@ -27,6 +27,8 @@ pub struct PromptParts {
     /// The agent goes on in a session that knows the task.
     pub goes_on: bool,
     pub attempt: Attempt,
+    /// The attempt begins with its earlier files brought together with those of the project; these have both versions in them.
+    pub brought_together: Option<Vec<String>>,
 }
 
 /// Something to read.
@@ -58,6 +60,9 @@ pub fn compose(parts: &PromptParts) -> String {
             &format!("{}\n\nWhen you end, say again what remains, as you did before.", remaining.trim_end()),
         );
     }
+    if let Some(unresolved) = &parts.brought_together {
+        section("Your files and those of the others", &together(unresolved));
+    }
     if let Some(brief) = &parts.brief {
         section("The work as a whole", brief);
     }
@@ -70,6 +75,20 @@ pub fn compose(parts: &PromptParts) -> String {
         section("Earlier attempts", &earlier);
     }
     out
+}
+
+fn together(unresolved: &[String]) -> String {
+    let begin = "Others have changed the project while you worked. Your folder, a git worktree of its own, now shows the project as it is \
+                 with your changes in it; `git diff` shows them.";
+    if unresolved.is_empty() {
+        return begin.to_owned();
+    }
+    format!(
+        "{begin} In these files both changed the same, and both versions stand there between conflict marks (`<<<<<<< project`, \
+         `>>>>>>> worktree`), or one of the two where marks are not possible: {}. Keep what both wanted, remove the marks, and see that \
+         the task still holds.",
+        unresolved.join(", ")
+    )
 }
 
 fn earlier(parts: &PromptParts) -> Option<String> {
@@ -104,6 +123,7 @@ mod tests {
             remaining: None,
             goes_on: false,
             attempt: Attempt(1),
+            brought_together: None,
         };
         assert_eq!(compose(&first), "Build it.\n");
         let error = PhaseError { code: FailureCode::AgentFailed, message: "error E0308".to_owned() };
@@ -129,6 +149,7 @@ mod tests {
             note: None,
             tries: Vec::new(),
             remaining: Some("the footer".to_owned()),
+            brought_together: None,
             goes_on: true,
             attempt: Attempt(2),
         };

@@ -176,6 +176,7 @@ impl Chronicle {
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
+            | Event::WorktreeChanged { .. }
             | Event::Shared { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }

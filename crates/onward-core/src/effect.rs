@@ -27,6 +27,10 @@ pub enum Effect {
     Snapshot,
     /// The plan's file in Markdown should say that this phase is done.
     MarkPhase { phase: PhaseId },
+    /// Put the files of this phase into the project, one step further.
+    Integrate { phase: PhaseId },
+    /// Remove the worktree of this phase, whose files are in the project.
+    RemoveWorktree { phase: PhaseId },
     /// Make the commit that was begun, or find it made.
     Commit { number: u32 },
     /// People should be told of an event.

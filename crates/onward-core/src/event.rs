@@ -12,6 +12,7 @@ mod run_started;
 mod shared;
 mod stop;
 mod tree;
+mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use shared::{EVERYBODY, MessageKind, MessagePriority, MessageText, SharedFact};
 pub use stop::{StopReason, StopRequest, Urgency};
 pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
+pub use worktree::{WorktreeConflict, WorktreeFact};
 
 use crate::checkpoint::{FileFormat, FileModified, Trigger};
 use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
@@ -361,6 +363,11 @@ pub enum Event {
     /// An agent shares something with the others.
     Shared {
         fact: Box<SharedFact>,
+    },
+    /// Something has happened to the git worktree in which a phase works.
+    WorktreeChanged {
+        phase: PhaseId,
+        fact: Box<WorktreeFact>,
     },
     /// A mirror is not as it should be, or was changed by somebody else.
     MirrorTroubled {

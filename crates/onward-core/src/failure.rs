@@ -47,6 +47,8 @@ pub enum FailureCode {
     Budget,
     /// The agent was not allowed to use a tool, and nothing proves that it did without.
     Denied,
+    /// Its files could not be put into the project.
+    NotIntegrated,
     /// It wants another plan and does not get it.
     NotReplanned,
     /// Recorded elsewhere, without a code.
@@ -77,6 +79,7 @@ impl FailureCode {
             Self::MaxTurns => "max-turns",
             Self::Budget => "budget",
             Self::Denied => "denied",
+            Self::NotIntegrated => "not-integrated",
             Self::NotReplanned => "not-replanned",
             Self::Unknown => "unknown",
         }

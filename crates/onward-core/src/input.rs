@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{FileModified, Trigger};
 use crate::event::{
     AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported,
-    RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest,
+    RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest, WorktreeFact,
 };
 use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -87,6 +87,11 @@ pub enum Input {
         phase: PhaseId,
         attempt: Attempt,
         snapshot: SnapshotRef,
+    },
+    /// A worktree was made, its files were to come into the project, or it was to be removed: what came of it, or why nothing did.
+    Worktree {
+        phase: PhaseId,
+        found: Result<Box<WorktreeFact>, String>,
     },
     /// The commit that was begun was to be made.
     Committed {

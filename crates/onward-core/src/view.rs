@@ -3,11 +3,13 @@
 mod agents;
 pub mod durations;
 pub mod live;
+mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agents::AgentRecord;
+pub use agents::{AgentRecord, WorktreeRecord};
 use jiff::Timestamp;
+pub use saved::{SavedProgress, saved_progress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -159,25 +161,9 @@ pub struct PhaseRecord {
     /// The coding agent that does it, from its first attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
-}
-
-/// How far a saved state says that its work is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SavedProgress {
-    /// The phase in hand, as the state names it.
-    pub current: Option<String>,
-    pub total: usize,
-    pub completed: usize,
-}
-
-/// The progress of a run that has no phases of its own, where its state tells one.
-pub fn saved_progress(run: &Run) -> Option<SavedProgress> {
-    let state = run.state.as_object().filter(|_| run.phases_total() == 0)?;
-    let total = usize::try_from(state.get("total_phases")?.as_u64()?).ok()?;
-    let completed = state.get("completed_phases").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
-    let current = state.get("current_phase").filter(|current| !current.is_null());
-    let current = current.map(|current| current.as_str().map_or_else(|| current.to_string(), str::to_owned));
-    Some(SavedProgress { current, total, completed })
+    /// The git worktree in which it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeRecord>,
 }
 
 /// The row of a run in lists: kept beside the journal, so that a list reads no journal.
@@ -287,6 +273,7 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         replan: None,
         asks: None,
         agent: state.agent.as_deref().map(AgentRecord::new),
+        worktree: None,
     }
 }
 
@@ -331,6 +318,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         }
         record.shown = names.get(&phase.id).cloned();
         record.asks = run.asks(phase, state);
+        record.worktree = run.worktree_record(phase, state);
         record.replan = run.replans.asked_by(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),

@@ -152,12 +152,6 @@ const MEANING: &[Row] = &[
     ),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, resources: { cpus: 1 } }", 3, "`resources`"),
     (
-        Code::NotYetSupported,
-        "onward: 1\nphases:\n  a: { agent: { prompt: x, worktree: own } }",
-        3,
-        "`agent.worktree: own`",
-    ),
-    (
         Code::BadValue,
         "onward: 1\nlimits:\n  l: { budget: { usd: 5 }, scope: user }\nphases: { a: { run: x, limits: l } }",
         3,

@@ -85,6 +85,9 @@ pub enum Error {
     /// Before anything of a new run was made.
     #[error("the plan requires something that is not there")]
     RequirementUnmet { unmet: Vec<RequirementSeen> },
+    /// Before anything of a new run was made.
+    #[error("phase {phase} is to work in a git worktree of its own (`worktree: own`), and cannot have one: {why}")]
+    NoWorktree { phase: PhaseId, why: String },
     #[error("{reason}")]
     Declined { reason: String },
     #[error("an answer is needed about run {}", .0.run)]

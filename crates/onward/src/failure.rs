@@ -299,6 +299,7 @@ impl FailurePage {
             }
             Error::Planning(why) => planning::planning(&what, why),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
+            Error::NoWorktree { .. } => Self::new(exit::REFUSED, "no-worktree", what).kept(AS_BEFORE),
             Error::AgentOfNoMarkdown { .. } => Self::new(exit::USAGE, "agent-without-markdown", what),
             Error::PlanInvalid { file, text, diagnostics } => {
                 Self::new(exit::USAGE, "plan-invalid", what).diagnosed(&file, &text, &diagnostics)
@@ -438,6 +439,7 @@ mod tests {
             (2, Error::EmptyName("run")),
             (2, Error::NotYet("not yet".into())),
             (2, Error::NoPlan { folder: "/x".into() }),
+            (13, Error::NoWorktree { phase: PhaseId::new("a"), why: text() }),
             (2, Error::AgentOfNoMarkdown { plan: text() }),
             (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text() }),
             (2, Error::PlanInvalid { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),

@@ -52,6 +52,16 @@ pub enum AgentWorktree {
     Own,
 }
 
+impl AgentWorktree {
+    /// The same, where nothing else of the block is asked for.
+    pub fn read(block: &Value) -> Self {
+        match block.get("worktree").and_then(Value::as_str) {
+            Some("own") => Self::Own,
+            Some(_) | None => Self::Never,
+        }
+    }
+}
+
 impl AgentWork {
     /// Reads a block that the checker of plans has accepted. Anything that is not as it should be counts as not said.
     pub fn read(block: &Value) -> Self {
@@ -79,10 +89,7 @@ impl AgentWork {
             deny: texts("deny"),
             ask: texts("ask"),
             schema: block.get("result").and_then(|result| result.get("schema")).and_then(scalar),
-            worktree: match text("worktree").as_deref() {
-                Some("own") => AgentWorktree::Own,
-                Some(_) | None => AgentWorktree::Never,
-            },
+            worktree: AgentWorktree::read(block),
         }
     }
 }

@@ -100,9 +100,6 @@ fn section(out: &mut String, path: &str, keys: &'static Keys) {
             Support::NotYetAsText => {
                 about.push_str(" *An address is understood; this version does not act on it yet.*");
             }
-            Support::NotYetAs(word) => {
-                let _ = write!(about, " *This version does not act on `{word}` yet.*");
-            }
         }
         let default = match field.default {
             Preset::Unset => String::new(),

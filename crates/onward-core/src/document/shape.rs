@@ -148,8 +148,6 @@ pub(crate) enum Preset {
 pub(crate) enum Support {
     Full,
     NotYet,
-    /// On all its values but this one.
-    NotYetAs(&'static str),
     /// Only where it is a mapping.
     NotYetAsText,
 }
@@ -196,10 +194,6 @@ impl Field {
         Self { support: Support::NotYet, ..self }
     }
 
-    pub(crate) const fn not_yet_as(self, value: &'static str) -> Self {
-        Self { support: Support::NotYetAs(value), ..self }
-    }
-
     pub(crate) const fn not_yet_as_text(self) -> Self {
         Self { support: Support::NotYetAsText, ..self }
     }
@@ -210,7 +204,6 @@ impl Field {
             Support::Full => None,
             Support::NotYet => Some(self.key.to_owned()),
             Support::NotYetAsText => value.map(|_| self.key.to_owned()),
-            Support::NotYetAs(word) => (value == Some(word)).then(|| format!("{}: {word}", self.key)),
         }
     }
 }

@@ -337,8 +337,7 @@ pub(super) static AGENT: Keys = Keys::of(
         field("max-turns", POSITIVE, "Turns it may take, all attempts together.").example("40"),
         field("worktree", Choice(&["never", "own"]), "Whether it works in a git worktree of its own.")
             .default("never")
-            .example("never")
-            .not_yet_as("own"),
+            .example("own"),
         field("budget", BUDGET, "Its largest cost, all attempts together.").example("{ usd: 5 }"),
         field("allow", OneOrMany(&Text), "Tools it may use.").example("[Edit, \"Bash(make:*)\"]"),
         field("deny", OneOrMany(&Text), "Tools it may not use.").example("[WebFetch]"),

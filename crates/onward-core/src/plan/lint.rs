@@ -12,6 +12,7 @@ use super::model::{Body, Effects, LossKind, Priority};
 use super::parts::{CHOICE, REJECT};
 use super::read::Draft;
 use crate::document::check::{ExpressionOwner, ReferenceUse};
+use crate::run::worktrees::works_apart;
 
 /// Pairs of phases that are compared; a plan with more is too large for this kindness.
 const PAIRS_MAX: usize = 200_000;
@@ -71,7 +72,8 @@ fn side_by_side(a: usize, b: usize, ancestors: &mut Ancestors<'_>) -> bool {
 }
 
 fn overlapping_writes(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &mut Vec<Diagnostic>) {
-    let writers: Vec<usize> = (0..drafts.len()).filter(|index| !drafts[*index].phase.writes.is_empty()).collect();
+    let in_the_project = |index: &usize| !drafts[*index].phase.writes.is_empty() && !works_apart(&drafts[*index].phase);
+    let writers: Vec<usize> = (0..drafts.len()).filter(in_the_project).collect();
     let globs: usize = writers.iter().map(|index| drafts[*index].phase.writes.len()).sum();
     if globs.saturating_mul(globs) / 2 > PAIRS_MAX {
         return;

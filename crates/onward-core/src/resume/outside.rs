@@ -90,7 +90,12 @@ pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding
     let writers = Writers::new(run);
     let mut found = Vec::new();
     for (phase, mut paths) in since {
-        let ended_at = run.phase_state(&phase).and_then(|state| state.ended_at);
+        let state = run.phase_state(&phase);
+        if state.is_some_and(|state| state.own.is_some()) {
+            // Its work is in a worktree, and comes into the project beside whatever is there.
+            continue;
+        }
+        let ended_at = state.and_then(|state| state.ended_at);
         paths.retain(|path| !writers.wrote_since(&phase, ended_at, path));
         found.extend(named(FindingKind::WorkChanged, &phase, paths));
     }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::budgets::SharedBudget;
+use super::worktrees::works_apart;
 use crate::id::PhaseId;
 use crate::plan::{Budget, Limit, LossKind, Phase, Rate, globs};
 use crate::rate_limit::RecognisedLimit;
@@ -37,7 +38,9 @@ impl<'a> Claim<'a> {
             locks.push(GIT_LOCK);
         }
         let group = parent.and_then(|parent| Some((&parent.id, parent.matrix.as_ref()?.max_parallel?)));
-        Self { phase: &phase.id, locks, pools: phase.pools(), writes: &phase.writes, group }
+        // What is written in a worktree of one's own is in nobody's way.
+        let writes: &[String] = if works_apart(phase) { &[] } else { &phase.writes };
+        Self { phase: &phase.id, locks, pools: phase.pools(), writes, group }
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct DerivedState {
     /// Phases that wait for a person, or at which somebody else is at work.
     pub(super) external: BTreeSet<usize>,
     pub(super) with_error: BTreeSet<usize>,
+    /// Phases that have a worktree.
+    pub(super) worktrees: BTreeSet<usize>,
     /// Whether it is the turn of each phase.
     pub(super) readiness: Vec<Readiness>,
     /// Phases that will not be done, and those that consist of others whose turn has come.
@@ -142,6 +144,7 @@ impl Run {
             (&mut derived.in_doubt, state.in_doubt),
             (&mut derived.probing, state.probe.is_some() && !state.in_doubt),
             (&mut derived.with_error, state.error.is_some()),
+            (&mut derived.worktrees, state.own.is_some()),
         ];
         for (set, belongs) in sets {
             if belongs {

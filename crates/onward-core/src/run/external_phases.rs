@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::agents;
 use super::decide::ended::{retried_or_failed, seen};
 use super::iteration::UNCHANGED_MAX;
 use super::redacted_values::uses_what_was_cut;
@@ -25,10 +26,18 @@ const TIME: &str = "time";
 /// Where a phase stands with those it waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExternalState {
-    Asked { at: Timestamp },
-    Answered { choice: String },
-    AtWork { heard_at: Timestamp },
+    Asked {
+        at: Timestamp,
+    },
+    Answered {
+        choice: String,
+    },
+    AtWork {
+        heard_at: Timestamp,
+    },
     Silent,
+    /// Its work and that of others do not go together: a person has to say how it goes on.
+    Conflict,
 }
 
 /// Why nothing is handed out.
@@ -162,7 +171,8 @@ impl Run {
                 let wanted = self.derived.for_others.contains(&self.at(&phase.id)) && !state.is_finished();
                 wanted.then(|| self.told(phase, &external.instructions))
             }
-            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => None,
+            Body::Agent(_) => self.conflict_words(&phase.id, state),
+            Body::Run { .. } | Body::Uses(_) => None,
         }
     }
 
@@ -310,6 +320,7 @@ pub(super) fn fit(phase: &Phase, state: &mut PhaseState) {
         None => true,
         Some(ExternalState::Asked { .. } | ExternalState::Answered { .. }) => as_approval(phase).is_some(),
         Some(ExternalState::AtWork { .. } | ExternalState::Silent) => as_external(phase).is_some(),
+        Some(ExternalState::Conflict) => state.conflict().is_some() && agents::work(phase).is_some(),
     };
     if !fits {
         (state.external, state.status) = (None, PhaseStatus::Pending);
@@ -393,7 +404,13 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
         }
         (ExternalState::Silent, Over::Silent(IfSilent::Ask)) => Some(Event::PhaseInDoubt { phase: phase.id.clone() }),
         (ExternalState::Silent, Over::Silent(IfSilent::Pause)) => silence_pauses(run),
-        (ExternalState::Silent | ExternalState::Asked { .. } | ExternalState::AtWork { .. }, _) => None,
+        (
+            ExternalState::Silent
+            | ExternalState::Asked { .. }
+            | ExternalState::AtWork { .. }
+            | ExternalState::Conflict,
+            _,
+        ) => None,
     }
 }
 

@@ -44,6 +44,7 @@ pub mod verification;
 pub mod wait_limits;
 mod wanted;
 mod work_since;
+pub mod worktrees;
 
 pub use decide::{Refusal, clean_retry, ends_with, is_legal};
 pub use external_phases::{ExternalState, NoNext};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::decide::ended::failure_of;
 use super::requirements::RequirementState;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
-use super::{external_phases, verification};
+use super::{external_phases, verification, worktrees};
 use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
 use crate::evidence::{Evidence, LastLook, WorldSeen};
 use crate::id::{Generation, PhaseId};
@@ -109,7 +109,9 @@ impl Run {
     fn without_a_probe(&mut self) {
         for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
             let can_tell = match &state.probe {
-                Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => verification::is_wanted(phase),
+                Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => {
+                    verification::is_wanted(phase) || state.own.is_some()
+                }
                 Some(ProbeDue::BeforeARerun(_) | ProbeDue::AfterACut(_)) => !phase.done_when.is_empty(),
                 None => continue,
             };
@@ -181,8 +183,10 @@ impl Run {
     fn phase_probed(&mut self, phase: &PhaseId, answer: ProbeAnswer) {
         self.change(phase, |state| match answer {
             // What the attempt claims is kept for the next time that the probe is asked.
-            ProbeAnswer::CannotTell | ProbeAnswer::Done => {}
+            ProbeAnswer::CannotTell => {}
+            ProbeAnswer::Done => worktrees::proven(state),
             ProbeAnswer::NotDone => {
+                worktrees::not_proven(state);
                 if let Some(ProbeDue::AfterTheRun(_)) = state.probe.take() {
                     (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
                 }

@@ -96,7 +96,14 @@ impl ReadyScan<'_> {
 fn pools(run: &Run) -> Pools<'_> {
     let phases = &run.plan().phases;
     let taken = |at: &usize| run.derived.index.class[*at] != FREE && !mutant::is(Mutant::ForgetThePools);
-    let at_work = at_work(run).filter(taken).map(|at| Claim::new(&phases[at], None)).collect();
+    let at_work = at_work(run).filter(taken).map(|at| Claim::new(&phases[at], None));
+    let at_work = at_work.chain(run.integration_claims()).collect();
+    Pools { max_parallel: usize::MAX, limits: &run.plan().limits, usage: &run.limits.usage, at_work }
+}
+
+/// The claims of the phases at work, and of nothing else.
+pub(super) fn claims_at_work(run: &Run) -> Pools<'_> {
+    let at_work = run.derived.running.iter().map(|&at| Claim::new(&run.plan().phases[at], None)).collect();
     Pools { max_parallel: usize::MAX, limits: &run.plan().limits, usage: &run.limits.usage, at_work }
 }
 
@@ -134,7 +141,7 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
     if let Some(budget) = run.out_of_money(phase) {
         return Some(budget.words());
     }
-    let at_work = at_work(run).map(|at| as_a_part(run, at)).collect();
+    let at_work = at_work(run).map(|at| as_a_part(run, at)).chain(run.integration_claims()).collect();
     let pools = Pools { at_work, ..pools(run) };
     pools.obstacle(&as_a_part(run, run.at(&phase.id)), now).map(|obstacle| obstacle.words(now))
 }

@@ -11,6 +11,7 @@ use super::replans::Waits;
 use super::schedule;
 use super::skip_and_expand::{follows, over};
 use super::state::{Before, Ending, PhaseState, PhaseStatus, Run};
+use super::worktrees::works_apart;
 use crate::event::{Event, RunResult, StopReason, StopRequest, Urgency};
 use crate::id::{Attempt, PhaseId};
 use crate::ids_and_keys::checkpoint_id;
@@ -113,7 +114,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     // Nor for the file of its plan, which it may put back; but no run is over before that file says so.
     let marks_left = run.marks_wanted().next().is_some();
     let marks_first = marks_left && !matches!(run.stop, Some((StopRequest::Rewind, _)));
-    let outside_first = git_first || marks_first || run.label_wanted().is_some();
+    let removals = run.stop.is_none() && run.worktrees_to_remove().next().is_some();
+    let outside_first = git_first || removals || marks_first || run.label_wanted().is_some();
     if run.epoch == 0 || !run.derived.running.is_empty() || outside_first {
         return None;
     }
@@ -230,5 +232,6 @@ impl Run {
 fn clean(phase: &Phase, state: &PhaseState) -> Option<String> {
     let half_done = matches!(state.last_end, Some(Before::Interrupted | Before::Unknown));
     let by_policy = half_done && phase.on_interrupt == Some(OnInterrupt::RerunClean);
-    state.base.clone().filter(|_| state.clean || by_policy)
+    // In a worktree of its own nothing of the project is put back.
+    state.base.clone().filter(|_| (state.clean || by_policy) && !works_apart(phase))
 }

@@ -114,7 +114,7 @@ impl Run {
         }
     }
 
-    fn change_conflict(&mut self, id: &str, change: impl FnOnce(&mut AgentConflict)) {
+    pub(super) fn change_conflict(&mut self, id: &str, change: impl FnOnce(&mut AgentConflict)) {
         let at = self.sections().conflicts.iter().position(|known| known.id == id);
         let at = at.expect("a conflict was seen to be here before it changed");
         assert!(self.sections.conflicts[at].resolution.is_none(), "a conflict that is resolved stays as it is");

@@ -39,6 +39,13 @@ pub const MOVES: &[Move] = &[
         "phase_completed",
         "it said that it was done, and so did all that was to prove it",
     ),
+    Move {
+        from: Some(Interrupted),
+        to: Some(Waiting),
+        by: "worktree_changed",
+        when: "it worked in a worktree of its own, and others have changed the same meanwhile",
+        taken_by: TakenBy::Story("two_agents_change_the_same_line"),
+    },
     simulated(Interrupted, Pending, "retry_scheduled", "it failed and has a retry left"),
     simulated(Interrupted, Pending, "limit_hit", "a limit turned it away; it waits for the limit to open"),
     simulated(Interrupted, Failed, "phase_failed", "it failed and has no retry left, or takes its host down"),

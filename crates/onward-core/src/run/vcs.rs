@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::derived_state::batch_number;
 use super::state::{Before, PhaseState, Run};
+use super::worktrees::works_apart;
 use crate::agent::co_author;
 use crate::checkpoint::Checkpoint;
 use crate::data_size::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, RestoredState, RewindBegun, RunResult, RunRewound, SnapshotRef,
-    StopReason, StopRequest,
+    StopReason, StopRequest, WorktreeFact,
 };
 use crate::evidence::{Around, LastLook, WorldSeen};
 use crate::failure::FailureCode;
@@ -131,13 +132,17 @@ impl Run {
 
     /// A commit takes the working tree as it is: it must not be made beside a phase that writes.
     pub(super) fn commit_is_possible(&self) -> bool {
-        let quiet = self.derived.running.iter().all(|&at| self.plan().phases[at].effects == Effects::None);
+        // A phase in a worktree of its own writes nothing into the project.
+        let writes = |phase: &Phase| phase.effects != Effects::None && !works_apart(phase);
+        let at_rest = self.derived.running.iter().all(|&at| !writes(&self.plan().phases[at]));
+        let quiet = at_rest && self.integration_begun().is_none();
         self.commit_is_due() && (quiet || mutant::is(Mutant::CommitBesideWriters))
     }
 
     /// Nothing is started now: git has to be brought up to date first, or the files are being put back.
     pub(super) fn git_comes_first(&self) -> bool {
-        self.snapshot_is_wanted() || self.commit_is_due() || self.vcs.begun.is_some() || self.vcs.rewinding.is_some()
+        let git = self.snapshot_is_wanted() || self.commit_is_due() || self.vcs.begun.is_some();
+        git || self.vcs.rewinding.is_some() || self.integration_wanted().is_some()
     }
 
     /// The snapshot of what was there before the rewind that has not ended. A newer one may show what was edited since.
@@ -328,7 +333,8 @@ impl Run {
         let at = self.at(phase);
         let attempt = self.phases[at].attempt.as_ref()?;
         let commits = self.plan().phases[at].value == Some(LossKind::Commit);
-        let own = attempt.head.as_ref() != head && (commits || !attempt.beside_others);
+        let apart = self.phases[at].own.is_some();
+        let own = attempt.head.as_ref() != head && (commits || !attempt.beside_others) && !apart;
         head.filter(|_| own).map(|head| short_sha(head))
     }
 
@@ -411,6 +417,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::NoticeSent { .. }
         | Event::NoticeFailed { .. }
         | Event::RunRewound(_) => true,
+        Event::WorktreeChanged { fact, .. } => !matches!(**fact, WorktreeFact::Integrated { .. }),
         Event::RunStarted(_)
         | Event::DriverStarted { .. }
         | Event::AttemptStarted { .. }
@@ -568,7 +575,7 @@ pub(super) fn put_in_place(state: &mut PhaseState, back: &PhaseBack) {
     state.error.clone_from(&back.error);
     state.adopted.clone_from(&back.adopted);
     state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(error.code));
-    (state.base, state.clean, state.opened) = (None, false, false);
+    (state.base, state.clean, state.opened, state.own) = (None, false, false, None);
 }
 
 fn line_of(place: usize, phase: &Phase) -> String {

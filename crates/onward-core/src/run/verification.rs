@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::worktrees::works_apart;
 use crate::event::{ArtifactSeen, PhaseError};
 use crate::failure::FailureCode;
 use crate::plan::Phase;
@@ -78,6 +79,11 @@ impl Proof {
 /// Whether a phase that says it is done has to prove it.
 pub fn is_wanted(phase: &Phase) -> bool {
     !(phase.artifacts.is_empty() && phase.verify.is_empty() && phase.done_when.is_empty())
+}
+
+/// Whether such a phase is looked at at all: what works in a worktree of its own comes into the project only by that.
+pub fn is_looked_at(phase: &Phase) -> bool {
+    is_wanted(phase) || works_apart(phase)
 }
 
 /// How a command of `verify` ended.

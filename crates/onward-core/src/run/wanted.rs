@@ -50,7 +50,10 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         }
     }
     if run.stop.is_none() && run.epoch > 0 {
-        effects.extend(run.derived.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
+        let id = |at: usize| run.plan().phases[at].id.clone();
+        effects.extend(run.probes_wanted().map(|at| Effect::Probe { phase: id(at) }));
+        effects.extend(run.integration_wanted().map(|at| Effect::Integrate { phase: id(at) }));
+        effects.extend(run.worktrees_to_remove().map(|at| Effect::RemoveWorktree { phase: id(at) }));
     }
     effects.extend(requirements::wanted(run, now));
     effects.extend(run.label_wanted().map(|phase| Effect::LabelIssue { phase: phase.clone() }));

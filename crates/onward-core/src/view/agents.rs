@@ -19,6 +19,16 @@ pub struct AgentRecord {
     pub cost_usd: f64,
 }
 
+/// The git worktree in which a phase works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorktreeRecord {
+    /// From the top of the project.
+    pub place: String,
+    /// Files of which another version lies in the project, where a person is asked about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
+}
+
 impl AgentRecord {
     pub fn new(agent: &AgentState) -> Self {
         Self {

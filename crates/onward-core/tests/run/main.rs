@@ -23,3 +23,4 @@ mod stops;
 mod story;
 mod surroundings;
 mod waits_and_proofs;
+mod worktrees;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_core::config;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::plan::Phase;
-use onward_core::run::{PhaseState, Run};
+use onward_core::run::{PhaseState, Run, worktrees};
 use onward_core::view;
 use onward_store::{PruneList, RunFilter, StoreError};
 
@@ -18,6 +18,7 @@ use crate::background;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::kill_point::reached;
+use crate::vcs::own_worktree::is_private;
 use crate::vcs::working_tree::WorkingTree;
 
 /// The result of `init`.
@@ -100,6 +101,20 @@ impl Onward {
             // What cannot be let go stays behind hidden refs, where it harms nobody.
             let _ = repository.drop_snapshots(run, &|_, _| false);
             let _ = repository.drop_copy(run);
+            let _ = repository.drop_own_refs(run);
+        }
+    }
+
+    /// Removes the worktrees of the phases of a run. Git's own books of them go with them.
+    fn remove_worktrees_of(&self, run: &RunId) {
+        let place = self.project.store_folder().join(worktrees::folder_of(run));
+        let tree = WorkingTree::of(&self.project, None);
+        let Ok(repository) = tree.repository() else { return };
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            if !is_private(&entry.path()) {
+                // What is left of it goes with the folder.
+                let _ = repository.remove_worktree_at(&entry.path());
+            }
         }
     }
 
@@ -109,7 +124,8 @@ impl Onward {
         // What its drivers said; that it may be gone already is no error.
         let _ = fs::remove_file(background::log_path(&self.project.runtime(), run));
         let folder = self.project.store_folder();
-        for place in ["state", "artifacts", "attempts"] {
+        self.remove_worktrees_of(run);
+        for place in ["state", "artifacts", "attempts", "worktrees"] {
             match fs::remove_dir_all(folder.join(place).join(run.as_str())) {
                 Ok(()) => {}
                 Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}

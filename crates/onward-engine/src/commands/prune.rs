@@ -29,7 +29,7 @@ const ANSWERED_KEPT: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// That a run was forked is among its first records.
 const FORKED_WITHIN: usize = 4;
 /// Folders of the store that have one folder for each run.
-const FOLDERS: [&str; 3] = ["attempts", "state", "artifacts"];
+const FOLDERS: [&str; 4] = ["attempts", "state", "artifacts", "worktrees"];
 
 /// Snapshots of a run that were taken after it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::run::{Run, RunStatus};
+use onward_core::plan::Phase;
+use onward_core::run::{PhaseState, Run, RunStatus, worktrees};
 use onward_core::view;
 use onward_store::RunRow;
 use onward_store::lock::held_runs;
@@ -19,6 +20,7 @@ use crate::attendant::{self, AttemptFolder, ProcessEnd};
 use crate::drive::running_attempt;
 use crate::executor::shell;
 use crate::project::Project;
+use crate::vcs::own_worktree::is_private;
 
 /// Attempts that are on record as running although nobody drives the run.
 pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
@@ -139,6 +141,24 @@ pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut FindingsSoFar
     }
 }
 
+/// Worktrees with work in them that is in nobody's way and that nobody will take up.
+pub(super) fn worktrees_left(project: &Project, run: &Run, found: &mut FindingsSoFar) {
+    let store = project.store_folder();
+    let open = |(phase, state): (&Phase, &PhaseState)| {
+        let wanted = !state.is_finished() && state.own.is_some() && run.status() != RunStatus::Archived;
+        wanted.then(|| store.join(worktrees::place(&run.id, &phase.id, state.generation)))
+    };
+    let wanted: BTreeSet<PathBuf> = run.phases().filter_map(open).collect();
+    for path in children(&store.join(worktrees::folder_of(&run.id))) {
+        if is_private(&path) || wanted.contains(&path) {
+            continue;
+        }
+        let message = format!("a worktree of run {} is left; what is in it did not come into the project", run.id);
+        let help = "look into it and take what you want of it; it goes when the run is deleted";
+        found.info(DoctorCode::Leftover, relative(project, &path), message, help);
+    }
+}
+
 /// Where the attempts of a run lie.
 fn attempts_of(project: &Project, run: &RunId) -> Option<PathBuf> {
     let any = AttemptFolder::new(&project.store_folder(), run, &PhaseId::new("x"), Attempt(1));
@@ -168,7 +188,9 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
     let runs: BTreeSet<OsString> = rows.iter().map(|row| OsString::from(row.run.as_str())).collect();
     let held: BTreeSet<RunId> = held_runs(&folder).unwrap_or_default().into_iter().map(|(run, _)| run).collect();
     let mut all = Vec::new();
-    for (place, known) in [("attempts", &attempts), ("state", &runs)] {
+    let with_worktrees =
+        rows.iter().filter_map(|row| name(Some(folder.join(worktrees::folder_of(&row.run))))).collect();
+    for (place, known) in [("attempts", &attempts), ("state", &runs), ("worktrees", &with_worktrees)] {
         for path in children(&folder.join(place)) {
             if path.file_name().is_some_and(|name| !known.contains(name)) {
                 all.push(Stray {

@@ -47,6 +47,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
         if !driven {
             attempts::orphans(project, &run, found);
             attempts::unrecorded(project, &run, found);
+            attempts::worktrees_left(project, &run, found);
         }
     }
 }

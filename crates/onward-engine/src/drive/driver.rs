@@ -215,6 +215,8 @@ impl Driver<'_> {
             | Effect::Notify { .. }
             | Effect::Snapshot
             | Effect::Mirror
+            | Effect::Integrate { .. }
+            | Effect::RemoveWorktree { .. }
             | Effect::Commit { .. } => None,
         });
         due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
@@ -249,6 +251,8 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
                 at_once.extend(world.tree().mirror(run).into_iter().map(Arrived::from));
                 None
             }
+            Effect::Integrate { phase } => Some(world.tree().integrate(run, &phase)?),
+            Effect::RemoveWorktree { phase } => Some(world.tree().remove_worktree(run, &phase)?),
             Effect::Commit { number } => Some(world.tree().commit(run, number)?),
             Effect::WakeAt(_) => None,
         };

@@ -9,7 +9,7 @@ use onward_core::event::{LimitHit, Outcome, StopRequest, Urgency};
 use onward_core::evidence::RequirementSeen;
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input, LabelsSet};
-use onward_core::run::Run;
+use onward_core::run::{PhaseState, Run};
 use onward_core::view::{self, StatusView};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
@@ -180,6 +180,26 @@ impl Flights<'_> {
     }
 }
 
+impl Flights<'_> {
+    /// The worktree of an attempt as it is to be made; none where that was given up.
+    fn worktree_begun(&self, run: &Run, id: &PhaseId, attempt: Attempt) -> Option<Input> {
+        let begun = self.tree.begin_worktree(run, id, attempt);
+        match begun {
+            Ok(fact) => Some(Input::Worktree { phase: id.clone(), found: Ok(Box::new(fact)) }),
+            Err(_) if stop::asked().is_some() => None,
+            Err(why) => Some(could_not_start(id, attempt, format!("it can have no worktree of its own: {why}"))),
+        }
+    }
+
+    fn worktree_made(&self, run: &Run, id: &PhaseId) -> std::result::Result<(), PrepareTrouble> {
+        if !run.phase_state(id).is_some_and(PhaseState::is_apart) {
+            return Ok(());
+        }
+        let made = self.tree.make_worktree(run, id);
+        made.map_err(|why| PrepareTrouble::Phase(format!("its worktree cannot be made: {why}")))
+    }
+}
+
 fn could_not_start(phase: &PhaseId, attempt: Attempt, reason: String) -> Input {
     let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
     Input::AttemptEnded { phase: phase.clone(), attempt, end }
@@ -210,9 +230,13 @@ impl World for Flights<'_> {
                 Err(why) => could_not_start(id, attempt, format!("what is there now cannot be kept: {why}")),
             }));
         }
+        if run.wants_a_worktree(id) || self.tree.has_lost_worktree(run, id) {
+            return Ok(self.worktree_begun(run, id, attempt));
+        }
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
         let cleaned = cleaned.map_err(|why| PrepareTrouble::Phase(format!("what it writes cannot be put back: {why}")));
-        let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
+        let placed = cleaned.and_then(|()| self.worktree_made(run, id));
+        let started = placed.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             if stop::asked().is_some() {
                 return Ok(None);

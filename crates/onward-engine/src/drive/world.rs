@@ -113,6 +113,16 @@ pub trait TreeWorld {
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
 
+    /// Puts the files of a phase that worked in a worktree of its own into the project, one step further.
+    fn integrate(&mut self, _run: &Run, _phase: &PhaseId) -> Result<Input> {
+        Ok(Input::Tick)
+    }
+
+    /// Removes the worktree of a phase, unless something is in it that is nowhere else.
+    fn remove_worktree(&mut self, _run: &Run, _phase: &PhaseId) -> Result<Input> {
+        Ok(Input::Tick)
+    }
+
     /// Brings files back, all of them or none.
     fn restore(
         &mut self,

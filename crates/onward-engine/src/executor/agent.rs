@@ -8,7 +8,7 @@ use onward_core::brief::brief;
 use onward_core::event::usd;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
-use onward_core::run::{Run, agents, budgets};
+use onward_core::run::{PhaseState, Run, agents, budgets};
 
 use super::shell::{StartOrders, fill_for, top};
 use crate::attendant::{AfterSuccess, ClientOrders, open_plain};
@@ -117,9 +117,17 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
         tries: agent.map(|agent| agent.tries.clone()).unwrap_or_default(),
         remaining: agent.and_then(|agent| agent.remaining.clone()),
         goes_on: agent.is_some_and(|agent| agent.named),
+        brought_together: brought_together(state),
         attempt,
     };
     Ok(compose(&parts))
+}
+
+/// The files that were brought together with those of the project, where the worktree began with them.
+fn brought_together(state: Option<&PhaseState>) -> Option<Vec<String>> {
+    let state = state?;
+    let own = state.own.as_deref().filter(|own| own.content.is_some())?;
+    Some(own.unresolved.clone())
 }
 
 /// One entry of `context`.

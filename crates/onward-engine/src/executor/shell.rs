@@ -11,7 +11,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::ids_and_keys::attempt_key;
 use onward_core::plan::{Body, Phase, Plan};
 use onward_core::run::context::{ExpressionContext, Outside, variables_asked_for};
-use onward_core::run::{Before, Run};
+use onward_core::run::{Before, PhaseState, Run, worktrees};
 use onward_store::private;
 
 use crate::attendant::{AfterSuccess, AttemptFolder, ClientOrders, Spec, tree_value};
@@ -57,6 +57,7 @@ pub(crate) fn prepare(
     hand_on_the_note(&folder, run, &phase.id).map_err(PrepareTrouble::Machine)?;
     let tag = folder.tag();
     let mut env = environment(run, phase, &folder, &scratch, &tag).map_err(PrepareTrouble::Phase)?;
+    name_the_project(&mut env, project, run, &phase.id);
     let orders = match &phase.body {
         Body::Run { script, shell } => {
             let script = redact::whole_text(script).map_err(PrepareTrouble::Phase)?;
@@ -85,7 +86,7 @@ pub(crate) fn prepare(
         attempt: attempt.0,
         tag,
         argv: found(&orders.argv, &env),
-        working_directory: top(project, run).join(phase.working_directory.as_deref().unwrap_or(".")),
+        working_directory: place_of(project, run, phase).join(phase.working_directory.as_deref().unwrap_or(".")),
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
         grace_term_ms: Spec::GRACE_TERM_MS,
@@ -106,6 +107,23 @@ pub(crate) fn prepare(
 /// Where the phases of a run work.
 pub(crate) fn top(project: &Project, run: &Run) -> PathBuf {
     run.started.worktree.as_ref().map_or_else(|| project.top.clone(), PathBuf::from)
+}
+
+/// Where a phase works, or where its work is looked at: in a worktree of its own until its files are in the project.
+pub(crate) fn place_of(project: &Project, run: &Run, phase: &Phase) -> PathBuf {
+    let top = top(project, run);
+    let Some(state) = run.phase_state(&phase.id).filter(|state| state.is_apart()) else { return top };
+    let worktree = project.store_folder().join(worktrees::place(&run.id, &phase.id, state.generation));
+    // The worktree shows all of the repository, the project may lie below its top.
+    let repository = top.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&top);
+    worktree.join(top.strip_prefix(repository).unwrap_or_else(|_| Path::new("")))
+}
+
+/// Whoever works in a worktree of its own finds the project by this.
+fn name_the_project(env: &mut Vec<(OsString, OsString)>, project: &Project, run: &Run, phase: &PhaseId) {
+    if run.phase_state(phase).is_some_and(PhaseState::is_apart) {
+        set(env, "ONWARD_PROJECT", project.top.clone().into());
+    }
 }
 
 pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {
@@ -198,6 +216,7 @@ pub(crate) fn probe_environment(
     set(&mut env, "ONWARD_ATTEMPT", state.attempts.to_string().into());
     set(&mut env, "ONWARD_KEY", attempt_key(&run.id, &phase.id, state.generation).into());
     set(&mut env, "ONWARD_STATE", scratch_path(project, run, &phase.id).into());
+    name_the_project(&mut env, project, run, &phase.id);
     Ok(env)
 }
 

@@ -110,6 +110,7 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::MarkersSettled { .. }
         | Event::FilesModified { .. }
         | Event::MirrorTroubled { .. }
+        | Event::WorktreeChanged { .. }
         | Event::NoticeSent { .. }
         | Event::NoticeFailed { .. }
         | Event::RequirementsSeen { .. }

@@ -32,6 +32,11 @@ pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option
     files::files_seen(&project.top, &filled(run, phase, &phase.writes), &[], before, Some(&names(project, before)))
 }
 
+/// The files that a phase writes, as they are in the project now; none where it does not say what it writes.
+pub(crate) fn written_now(project: &Project, run: &Run, phase: &Phase) -> Option<Files> {
+    (!phase.writes.is_empty()).then(|| writes(project, run, phase, None))
+}
+
 /// Names for a look: one that is compared with an earlier one writes nothing.
 pub(super) fn names(project: &Project, before: Option<&Files>) -> FileNames {
     let store = project.store_folder();

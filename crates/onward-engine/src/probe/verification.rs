@@ -80,7 +80,7 @@ impl Wanted {
 impl Looking {
     /// `more` are artifacts that whoever did the phase names beside those of the plan.
     pub(crate) fn at(project: &Project, run: &Run, phase: &Phase, more: &[String]) -> Self {
-        let top = shell::top(project, run);
+        let top = shell::place_of(project, run, phase);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
         let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Proof);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome, SharedFact};
+use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome, SharedFact, WorktreeFact};
 use onward_core::evidence::RequirementSeen;
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
@@ -289,6 +289,24 @@ fn requirements(seen: &mut [RequirementSeen]) {
     }
 }
 
+fn worktree(mut fact: WorktreeFact) -> WorktreeFact {
+    match &mut fact {
+        WorktreeFact::Begun { unresolved: paths, .. } | WorktreeFact::Integrated { left_out: paths, .. } => {
+            *paths = each(std::mem::take(paths));
+        }
+        WorktreeFact::CalledOff { reason, paths } => {
+            (*reason, *paths) = (text(std::mem::take(reason)), each(std::mem::take(paths)));
+        }
+        WorktreeFact::Conflict(conflict) => {
+            conflict.paths = each(std::mem::take(&mut conflict.paths));
+            conflict.told = each(std::mem::take(&mut conflict.told));
+        }
+        WorktreeFact::Removed { kept } => *kept = optional(kept.take()),
+        WorktreeFact::IntegrationBegun { .. } => {}
+    }
+    fact
+}
+
 /// Redacts an input, whoever sends it.
 pub(crate) fn input(input: Input) -> Input {
     match input {
@@ -324,6 +342,7 @@ pub(crate) fn input(input: Input) -> Input {
         Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out }) } => {
             Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out: each(left_out) }) }
         }
+        Input::Worktree { phase, found } => Input::Worktree { phase, found: found.map(|fact| Box::new(worktree(*fact))).map_err(text) },
         Input::Notified { notice, sent } => Input::Notified { notice, sent: sent.map_err(text) },
         Input::PhaseMarked { phase, marked } => Input::PhaseMarked { phase, marked: marked.map_err(text) },
         Input::Required { phase, mut seen } => {

@@ -11,11 +11,11 @@ use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::ids_and_keys;
 use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumption};
-use onward_core::plan::Plan;
+use onward_core::plan::{Phase, Plan};
 use onward_core::question::TypedWords;
 use onward_core::replan::ReplanLimits;
 use onward_core::resume::{self, Accept};
-use onward_core::run::{Ending, Refusal, Run, RunStatus, wait_limits};
+use onward_core::run::{Ending, Refusal, Run, RunStatus, wait_limits, worktrees};
 use onward_core::view::{self, RunQuery};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, private};
 
@@ -152,6 +152,20 @@ fn demand_named_phases(request: &Request, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a plan with phases in worktrees of their own where git has none for them.
+fn demand_worktrees(tree: &WorkingTree, plan: &Plan) -> Result<()> {
+    match works_apart(plan) {
+        Some(phase) => tree.demand_worktrees().map_err(|why| Error::NoWorktree { phase: phase.id.clone(), why }),
+        None => Ok(()),
+    }
+}
+
+/// A phase of this plan, or of one that it uses, that works in a worktree of its own.
+fn works_apart(plan: &Plan) -> Option<&Phase> {
+    let own = plan.phases.iter().chain(&plan.finally).find(|phase| worktrees::works_apart(phase));
+    own.or_else(|| plan.used.values().find_map(works_apart))
+}
+
 impl Onward {
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: StartFound, reporter: &mut dyn Reporter) -> Result<Finished> {
@@ -186,6 +200,7 @@ impl Onward {
         }
         let worktree = self.project.fork.as_ref().and_then(|fork| fork.to_str()).map(str::to_owned);
         let tree = WorkingTree::to_drive(&self.project, worktree.as_deref())?;
+        demand_worktrees(&tree, &work.plan)?;
         let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
         if let (Some(_), Err(why)) = (&commits, tree.repository()) {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));

@@ -18,6 +18,15 @@ pub(crate) struct LinkedTree {
 /// repository, but not write into that.
 pub(crate) fn linked_tree(from: &Path) -> Option<LinkedTree> {
     let folder = from.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+    let books = books_of(folder)?;
+    let common = books.ancestors().nth(2)?;
+    // Where the repository lies apart from its first tree nothing says where that is.
+    let main = common.parent().filter(|_| common.ends_with(".git"))?.to_owned();
+    Some(LinkedTree { folder: folder.canonicalize().ok()?, main })
+}
+
+/// Git's folder of a linked working tree, where both name each other.
+pub(super) fn books_of(folder: &Path) -> Option<PathBuf> {
     let own = folder.join(".git");
     if !own.symlink_metadata().ok()?.is_file() {
         return None;
@@ -26,10 +35,7 @@ pub(crate) fn linked_tree(from: &Path) -> Option<LinkedTree> {
     let books = folder.join(path_of(named.strip_prefix(b"gitdir: ")?)).canonicalize().ok()?;
     let common = books.join(path_of(&link(&books.join("commondir"))?)).canonicalize().ok()?;
     let back = books.join(path_of(&link(&books.join("gitdir"))?)).canonicalize().ok()?;
-    let known = books.parent()? == common.join("worktrees") && back == own.canonicalize().ok()?;
-    // Where the repository lies apart from its first tree nothing says where that is.
-    let main = common.parent().filter(|_| known && common.ends_with(".git"))?.to_owned();
-    Some(LinkedTree { folder: folder.canonicalize().ok()?, main })
+    (books.parent()? == common.join("worktrees") && back == own.canonicalize().ok()?).then_some(books)
 }
 
 fn link(path: &Path) -> Option<Vec<u8>> {

@@ -189,6 +189,12 @@ pub struct KeptFile {
     pub place: PathBuf,
 }
 
+impl KeptFile {
+    pub(crate) fn words(&self) -> String {
+        format!("{}, edited while files were brought back: it lies in {}", self.path.display(), self.place.display())
+    }
+}
+
 /// Git knows only whether a file may be executed; who may read and write it is taken from the file that is replaced.
 fn keep_permissions(file: &File, step: &PathStep, entry: &TreeEntry, repository: &Repository) -> io::Result<()> {
     if step.before.as_ref().is_none_or(TreeEntry::is_link) {

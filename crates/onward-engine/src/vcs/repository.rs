@@ -144,6 +144,11 @@ impl Repository {
         String::from_utf8_lossy(&self.prefix).into_owned()
     }
 
+    /// The project's folder in this working tree.
+    pub(super) fn project_folder(&self) -> PathBuf {
+        self.top.join(super::path_of(&self.prefix))
+    }
+
     /// A call in the user's repository whose objects are on disk when it ends.
     pub(super) fn durable_call(&self, what: &'static str) -> GitCall {
         let mut command = command(&self.top);

@@ -179,9 +179,9 @@ pub struct Brought {
     pub kept: Vec<KeptFile>,
 }
 
-/// Whether the rest of the working tree may change while files are brought back.
+/// Whether the rest of the working tree may change while files are put into their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Others {
+pub(super) enum Others {
     Rest,
     /// Phases of the same run that write other files.
     MayWrite,
@@ -202,7 +202,7 @@ impl Removable {
 }
 
 impl Shadow<'_> {
-    fn bring(
+    pub(super) fn bring(
         &self,
         steps: Vec<PathStep>,
         present: &str,

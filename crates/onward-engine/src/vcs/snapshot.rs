@@ -184,6 +184,11 @@ impl Shadow<'_> {
 
 /// The ref under which the snapshot of a run is kept.
 pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, GitTrouble> {
+    Ok(format!("{}{number}", folder_of_refs(run)?))
+}
+
+/// The folder of all refs of a run, with a slash at its end.
+pub(super) fn folder_of_refs(run: &RunId) -> Result<String, GitTrouble> {
     let run = run.as_str();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let odd =
@@ -191,7 +196,7 @@ pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, GitTrouble> {
     if odd || !run.chars().all(plain) {
         return Err(GitTrouble::RefName { what: run.to_owned() });
     }
-    Ok(format!("refs/onward/{run}/{number}"))
+    Ok(format!("refs/onward/{run}/"))
 }
 
 impl Repository {

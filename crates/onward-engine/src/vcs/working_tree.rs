@@ -32,7 +32,7 @@ use crate::vcs::{
 
 /// The repository, or why there is none.
 pub(crate) struct WorkingTree {
-    project: Project,
+    pub(super) project: Project,
     /// Where its phases work.
     top: PathBuf,
     /// Looked for when it is first asked for: many a word about a run needs no git.
@@ -179,7 +179,7 @@ impl WorkingTree {
             let _ = repository.drop_snapshots(&run.id, &|other, _| other != number);
         }
         match restored.kept.first() {
-            Some(kept) => Err(kept_words(kept)),
+            Some(kept) => Err(kept.words()),
             None => Ok(()),
         }
     }
@@ -190,11 +190,7 @@ fn told(taken: vcs::TreeSnapshot, number: u64, repository: &Repository) -> Snaps
     SnapshotRef { commit: taken.commit, number, left_out, head: repository.head().commit }
 }
 
-fn kept_words(kept: &KeptFile) -> String {
-    format!("{}, edited while files were brought back: it lies in {}", kept.path.display(), kept.place.display())
-}
-
-fn words(left_out: &LeftOut) -> String {
+pub(super) fn words(left_out: &LeftOut) -> String {
     format!("{} {}", left_out.path.display(), left_out.why.words())
 }
 
@@ -248,6 +244,14 @@ impl TreeWorld for WorkingTree {
             Err(NoCommit::NotNow { .. }) if stop::asked().is_some() => Ok(Input::Tick),
             made => Ok(Input::Committed { number, made }),
         }
+    }
+
+    fn integrate(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        Ok(self.integrated(run, phase))
+    }
+
+    fn remove_worktree(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        Ok(self.worktree_removed(run, phase))
     }
 
     fn restore(
@@ -336,7 +340,7 @@ impl WorkingTree {
         match restored {
             Ok(restored) => {
                 let mut told = told(restored.snapshot, number, repository);
-                told.left_out.extend(restored.kept.iter().map(kept_words));
+                told.left_out.extend(restored.kept.iter().map(KeptFile::words));
                 FilesOutcome::Back(told)
             }
             Err(why) if why.left_all_as_it_was() && (begun == RewindSince::Now || nothing_moved) => {

@@ -43,7 +43,7 @@ impl Repository {
         folder.starts_with(&self.common_dir)
     }
 
-    fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), GitTrouble> {
+    pub(super) fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), GitTrouble> {
         let folder = folder.canonicalize().map_err(GitTrouble::read(folder))?;
         if !self.prefix.is_empty() {
             let project = folder.join(super::path_of(&self.prefix));

@@ -178,6 +178,7 @@ impl Oracle {
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
+            | Event::WorktreeChanged { .. }
             | Event::Shared { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }

@@ -10,7 +10,7 @@ use onward_core::view::{self, AgentRecord};
 
 use super::{
     agents, artifacts, compound, external_phases, limits, markers, paint, replan, requirements, run, safe, shared,
-    status, time, vcs,
+    status, time, vcs, worktrees,
 };
 
 /// The lines said so far, as far as the next one depends on them.
@@ -96,6 +96,7 @@ impl ChangeLines {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }
             | Event::CheckpointTaken { .. } => vcs::line(&recorded.event, run),
+            Event::WorktreeChanged { phase, fact } => worktrees::line(phase, fact, run),
             Event::MarkersTaken { .. }
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }

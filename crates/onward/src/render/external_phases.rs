@@ -72,7 +72,12 @@ pub(super) fn awaited(run: &Run) -> String {
         let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.question(phase, approval)));
         format!("{id} asks: {asks}\nanswer with  {}\n", how(run, &phase.id))
     });
-    let mut text: String = approvals.collect();
+    let conflicts = run.phases().filter(|(_, state)| state.conflict().is_some()).map(|(phase, state)| {
+        let (id, asks) = (safe::line(phase.id.as_str()), run.asks(phase, state).unwrap_or_default());
+        let run = safe::line(run.id.as_str());
+        format!("{id}: {}\nanswer with  onward retry {run} {id}  (or adopt, or skip)\n", safe::line(&asks))
+    });
+    let mut text: String = approvals.chain(conflicts).collect();
     if text.is_empty() {
         text = format!("what is to be done by others is told by  onward next --run {}\n", safe::line(run.id.as_str()));
     }

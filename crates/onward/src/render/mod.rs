@@ -44,6 +44,7 @@ mod terminal_size;
 pub(crate) mod time;
 pub(crate) mod vcs;
 pub(crate) mod watch;
+mod worktrees;
 mod wrap;
 mod write;
 mod writer_thread;

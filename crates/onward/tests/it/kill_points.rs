@@ -86,7 +86,8 @@ macro_rules! points {
         fn every_label_has_a_story() {
             let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record", "artifact.before-rename", "artifact.after-rename", "post.after-post", "mark.before-write", "mark.before-rename", "mark.before-swap", "mark.after-rename", "mirror.before-swap", "mirror.after-swap", crate::rewinds_cut_off::EDITED_KEPT];
             let in_doctor = ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"];
-            let elsewhere = [crate::git::TOLD, &crate::lifecycle::KILLED_AT, &crate::export::KILLED_AT].concat();
+            let elsewhere =
+                [crate::git::TOLD, &crate::lifecycle::KILLED_AT, &crate::export::KILLED_AT, crate::worktrees::KILLED_AT].concat();
             for (file, label) in labels() {
                 let known = told.iter().chain(&in_doctor).chain(&elsewhere).any(|known| *known == label);
                 assert!(known, "{file} has the kill point {label}, which no story hits");

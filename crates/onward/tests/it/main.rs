@@ -69,6 +69,7 @@ mod summary;
 mod trust;
 mod untrusted_settings;
 mod vanished_store;
+mod worktrees;
 
 /// The library that gives a program another clock.
 fn faketime() -> std::path::PathBuf {

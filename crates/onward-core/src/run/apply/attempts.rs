@@ -10,6 +10,7 @@ use crate::run::readiness::Readiness;
 use crate::run::requirements::RequirementState;
 use crate::run::resume_reason::resume_reason;
 use crate::run::state::{Before, PhaseStatus, Run, RunningAttempt};
+use crate::run::worktrees;
 
 impl Run {
     pub(super) fn apply_to_the_attempts(&mut self, event: &Event, at: Timestamp) {
@@ -42,7 +43,10 @@ impl Run {
         assert!(!self.git_comes_first(), "phase {phase} is started before git is up to date");
         let beside_others = self.beside_others();
         let (head, base) = (self.vcs.head.clone(), self.vcs.last.as_ref().map(|snapshot| snapshot.commit.clone()));
+        let started = self.started.clone();
+        let definition = &started.plan.phases[self.at(phase)];
         self.change(phase, |state| {
+            worktrees::for_the_next_attempt(definition, state);
             assert!(state.attempt.is_none(), "phase {phase} is started while an attempt is at work");
             assert!(!state.is_finished(), "phase {phase} is finished and is started again");
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");

@@ -13,6 +13,7 @@ use crate::mutant::{self, Mutant};
 use crate::plan::Body;
 use crate::run::requirements::RequirementState;
 use crate::run::state::{AdoptedPhase, Before, PhaseStatus, Run};
+use crate::run::worktrees;
 
 impl Run {
     pub(super) fn apply_to_the_phases(&mut self, event: &Event, recorded: &Recorded) {
@@ -46,6 +47,7 @@ impl Run {
         outputs: &BTreeMap<String, String>,
         at: Timestamp,
     ) {
+        self.conflict_is_settled(phase, "both were brought together by hand");
         self.change(phase, |state| {
             // What was skipped can still be taken as done.
             let open = state.attempt.is_none() && state.status != PhaseStatus::Completed;
@@ -95,6 +97,7 @@ impl Run {
             state.ended_at = state.ended_at.or(Some(at));
             state.parked = is_left_alone(error.code);
             state.external = None;
+            worktrees::not_proven(state);
             state.probe = None;
             state.error = Some(error.clone());
         });
@@ -103,6 +106,7 @@ impl Run {
     }
 
     fn phase_skipped(&mut self, phase: &PhaseId) {
+        self.conflict_is_settled(phase, "its work is left out");
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
             state.status = PhaseStatus::Skipped;
@@ -115,6 +119,7 @@ impl Run {
     }
 
     fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        self.conflict_is_settled(phase, "it is tried again with both");
         self.undone_in_git(phase);
         self.marks.undone(phase);
         self.change(phase, |state| {
@@ -131,9 +136,10 @@ impl Run {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
                 state.seen = None;
                 state.artifacts.clear();
-                (state.commit_sha, state.base, state.adopted) = (None, None, None);
+                (state.commit_sha, state.base, state.adopted, state.own) = (None, None, None, None);
                 state.agent = state.agent.take().map(|agent| Box::new(agent.anew()));
             }
+            worktrees::tried_again(state);
             if let Some(agent) = &mut state.agent {
                 agent.rounds = 0;
             }

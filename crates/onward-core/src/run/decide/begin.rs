@@ -11,6 +11,7 @@ use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
 use crate::replan::ReplanLimits;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
+use crate::run::worktrees::works_apart;
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     if run.archived {
@@ -154,6 +155,9 @@ pub fn is_legal(run: &Run, phase: &PhaseId, choice: Choice) -> bool {
 
 /// Whether the files that a phase writes can be put back before it is retried, or why not.
 pub fn clean_retry(run: &Run, phase: &PhaseId) -> Result<(), &'static str> {
+    if run.plan().phase(phase).is_some_and(works_apart) {
+        return Ok(());
+    }
     let writes = run.plan().phase(phase).is_some_and(|phase| !phase.writes.is_empty());
     let base = run.phase_state(phase).and_then(|state| state.base.as_ref());
     match (writes, base) {
@@ -171,6 +175,9 @@ fn choose(
     (choice, word): (Choice, &Adoption),
 ) -> Result<Option<Event>, Refusal> {
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
+    if state.is_being_integrated() {
+        return illegal("this", "its files are being put into the project; the next start ends that first");
+    }
     if let (Choice::RetryClean, Err(why)) = (choice, clean_retry(run, phase)) {
         return illegal("a clean retry", why);
     }
@@ -216,10 +223,12 @@ pub(super) fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) 
 }
 
 fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState, word: &Adoption) -> Event {
+    // What the agent claims holds for what a person has brought together by hand.
+    let claimed = state.claimed_before_a_conflict();
     Event::PhaseCompleted {
         phase: phase.clone(),
-        summary: state.summary.clone(),
-        outputs: state.outputs.clone(),
+        summary: claimed.map_or(&state.summary, |claimed| &claimed.summary).clone(),
+        outputs: claimed.map_or(&state.outputs, |claimed| &claimed.outputs).clone(),
         adopted: true,
         adoption: Some(Box::new(word.clone())).filter(|word| **word != Adoption::default()),
         artifacts: state.artifacts.clone(),

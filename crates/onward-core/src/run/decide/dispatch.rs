@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{Refusal, begin, ended, limited, notices, plan_marks, posted, probed, replan, sections, stop, vcs};
+use super::{
+    Refusal, begin, ended, limited, notices, plan_marks, posted, probed, replan, sections, stop, vcs, worktrees,
+};
 use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
@@ -37,6 +39,7 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::KeptBeforeClean { phase, attempt, snapshot } => {
             Ok(vcs::kept_before_clean(run, phase, *attempt, snapshot, now))
         }
+        Input::Worktree { phase, found } => Ok(worktrees::found(run, phase, found, now)),
         Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
         Input::PhaseMarked { phase, marked } => Ok(plan_marks::marked(run, phase, marked).into_iter().collect()),
         Input::Notified { notice, sent } => Ok(notices::notified(run, *notice, sent, now).into_iter().collect()),

@@ -17,6 +17,7 @@ use crate::replan::EXIT_REPLAN;
 use crate::run::state::{PhaseState, Run};
 use crate::run::transient;
 use crate::run::verification;
+use crate::run::worktrees::works_apart;
 
 const ASKS_FOR_A_PLAN: Outcome = Outcome::Exited { code: EXIT_REPLAN };
 /// The third unknown end in a row parks a phase.
@@ -50,7 +51,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             agents::next(run, phase, state, (end, agent), attempt, now)
         }
         // What has to prove that it is done is done when it has.
-        Outcome::Exited { code: 0 } if end.outputs.is_ok() && verification::is_wanted(phase) => None,
+        Outcome::Exited { code: 0 } if end.outputs.is_ok() && verification::is_looked_at(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, state, end, attempt, now)),
         Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         outcome if is_cut_short(phase, outcome) && has_probe(phase) => None,
@@ -62,7 +63,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             limited.or_else(|| Some(retried(run, phase, state, end, attempt, now)))
         }
         // It was asked to end and came to its own end all the same.
-        Outcome::Stopped { .. } if says_done(end) && verification::is_wanted(phase) => None,
+        Outcome::Stopped { .. } if says_done(end) && verification::is_looked_at(phase) => None,
         Outcome::Stopped { .. } if says_done(end) && doubt_of_an_effect(phase).is_none() => {
             Some(completed(run, phase, end))
         }
@@ -112,8 +113,8 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
         Outcome::Exited { .. } if run.replans.asked_by(&phase.id).is_some() => false,
-        Outcome::Exited { code: 0 } => verification::is_wanted(phase) && agents::says_done(phase, end),
-        Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_wanted(phase)),
+        Outcome::Exited { code: 0 } => verification::is_looked_at(phase) && agents::says_done(phase, end),
+        Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_looked_at(phase)),
         Outcome::Unknown => has_probe(phase),
         outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut) => {
             has_probe(phase) && is_cut_short(phase, outcome)
@@ -277,7 +278,7 @@ fn doubt_of_an_effect(phase: &Phase) -> Option<Event> {
 
 /// A phase that wants its files put back before it is run again, where no snapshot has them: a person has to say.
 fn nothing_to_put_back(phase: &Phase, state: &PhaseState) -> Option<Event> {
-    let without = phase.on_interrupt == Some(OnInterrupt::RerunClean) && state.base.is_none();
+    let without = phase.on_interrupt == Some(OnInterrupt::RerunClean) && state.base.is_none() && !works_apart(phase);
     without.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
 }
 

@@ -20,6 +20,7 @@ mod shared;
 mod stop;
 mod undo_phases;
 mod vcs;
+mod worktrees;
 
 pub(super) use agents::agent_failure;
 pub use begin::{clean_retry, is_legal};

@@ -8,7 +8,7 @@ use crate::event::{Claimed, Event, PhaseError, ProbeAnswer};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
-use crate::run::state::{ProbeDue, Run};
+use crate::run::state::{PhaseState, ProbeDue, Run};
 use crate::run::transient;
 use crate::run::verification::{self, Judgement, Proof};
 
@@ -19,6 +19,11 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
     let Some(due) = state.probe.as_ref().filter(|_| !state.in_doubt) else { return Ok(Vec::new()) };
     let first = |answer, error| Event::PhaseProbed { phase: id.clone(), answer, error };
     let judgement = if nobody_said_no(phase, proof) { Judgement::Unclear } else { verification::judge(phase, proof) };
+    let judgement = told_of_what_is_ignored(state, judgement);
+    if judgement == Judgement::Done && state.is_apart() {
+        // What is proven in a worktree comes into the project next, and is proven there once more.
+        return Ok(vec![first(ProbeAnswer::Done, None)]);
+    }
     Ok(match (judgement, due) {
         (
             Judgement::Done,
@@ -68,6 +73,20 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
             vec![first(ProbeAnswer::CannotTell, None), Event::PhaseInDoubt { phase: id.clone() }]
         }
     })
+}
+
+/// An artifact was there in the worktree and is not in the project: what git ignores stays behind, and that is to be said.
+fn told_of_what_is_ignored(state: &PhaseState, judgement: Judgement) -> Judgement {
+    match judgement {
+        Judgement::NotDone(PhaseError { code: FailureCode::ArtifactMissing, message })
+            if state.own.is_some() && !state.is_apart() =>
+        {
+            let message =
+                format!("{message}; it was in its worktree, and files that git ignores do not come into the project");
+            Judgement::NotDone(PhaseError { code: FailureCode::ArtifactMissing, message })
+        }
+        other => other,
+    }
 }
 
 /// Whether a check of an outward effect was cut short: that it did not say yes is no no.

@@ -12,6 +12,7 @@ use crate::id::{Attempt, Generation};
 use crate::run::agents::AgentState;
 use crate::run::external_phases::ExternalState;
 use crate::run::requirements::RequirementState;
+use crate::run::worktrees::OwnWorktree;
 
 #[expect(
     clippy::struct_excessive_bools,
@@ -70,6 +71,9 @@ pub struct PhaseState {
     /// Whether what it requires is there.
     #[serde(default)]
     pub requirements: RequirementState,
+    /// The git worktree in which it works.
+    #[serde(default)]
+    pub own: Option<Box<OwnWorktree>>,
 }
 
 /// A phase that was taken as done: by whose word, when, and why.
@@ -178,6 +182,7 @@ impl PhaseState {
             left_running: Vec::new(),
             agent: None,
             requirements: RequirementState::default(),
+            own: None,
             base: None,
             clean: false,
             opened: false,
