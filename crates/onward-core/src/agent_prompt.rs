@@ -96,7 +96,8 @@ fn earlier(parts: &PromptParts) -> Option<String> {
     let skipped = parts.tries.len().saturating_sub(FAILURES_TOLD_MAX);
     let tries = parts.tries.iter().skip(skipped).map(|one| {
         let message = &one.message[..one.message.floor_char_boundary(FAILURE_BYTES_MAX)];
-        format!("Attempt {} failed ({}): {message}", one.attempt, one.code.as_str())
+        let changed = one.changed_in_words().map(|files| format!("\nIt changed {files}.")).unwrap_or_default();
+        format!("Attempt {} failed ({}): {message}{changed}", one.attempt, one.code.as_str())
     });
     let told: Vec<String> = tries.chain(note).collect();
     (!told.is_empty()).then(|| {

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::agent_failures::FailedTry;
 use crate::checkpoint::Sections;
 use crate::event::RunResult;
 use crate::plan::{Body, Phase};
@@ -265,11 +266,8 @@ fn failed(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     for (phase, state) in run.phases().filter(|(_, state)| !state.is_finished()) {
         let id = plain(phase.id.as_str());
-        let tries = state.agent.as_deref().map(|agent| agent.tries.as_slice()).unwrap_or_default();
-        for one in tries.iter().rev() {
-            let (code, signature) = (one.code.as_str(), plain(&one.signature));
-            lines.push(format!("- {id}, attempt {} ({code}, {signature}): {}", one.attempt, quoted(&one.message)));
-        }
+        let tries = state.tries.as_slice();
+        lines.extend(tries.iter().rev().map(|one| format!("- {id}, {}", tried(one))));
         let known = |message: &str| tries.last().is_some_and(|one| message.starts_with(&one.message));
         if let Some(error) = state.error.as_ref().filter(|error| !known(&error.message)) {
             let (code, attempts) = (error.code.as_str(), state.attempts);
@@ -280,6 +278,22 @@ fn failed(run: &Run) -> Vec<String> {
         }
     }
     lines
+}
+
+/// One failed attempt in a line.
+fn tried(one: &FailedTry) -> String {
+    let (code, signature) = (one.code.as_str(), plain(&one.signature));
+    let mut line = format!("attempt {} ({code}, {signature}): {}", one.attempt, quoted(&one.message));
+    if let Some(said) = &one.said {
+        let _ = write!(line, "; last line {}", quoted(said));
+    }
+    if let Some(note) = &one.note {
+        let _ = write!(line, "; note {}", quoted(note));
+    }
+    if let Some(changed) = one.changed_in_words() {
+        let _ = write!(line, "; it changed {}", plain(&changed));
+    }
+    line
 }
 
 fn changed(sections: &Sections) -> Vec<String> {

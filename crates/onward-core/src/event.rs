@@ -153,6 +153,9 @@ pub enum Event {
         /// The account of the agent that did it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<Box<AgentEnded>>,
+        /// The last line that it printed, where it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
     },
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {

@@ -34,6 +34,7 @@ pub mod question;
 pub mod rate_limit;
 pub mod read_back;
 pub mod replan;
+pub mod result_schema;
 pub mod resume;
 pub mod retention;
 pub mod run;

@@ -54,10 +54,20 @@ pub enum Mutant {
     RequireNothing,
     /// Nobody tells the issue that a phase has started.
     ForgetTheLabel,
+    /// What fails in the same way again and again is tried again all the same.
+    NeverStuck,
+    /// An agent that could go on in its session begins a new one.
+    ForgetTheSession,
+    /// A full context is handed on to a new session as often as it likes.
+    HandOnForEver,
+    /// Agents are started although the run has cost what it may.
+    SpendOn,
+    /// The cost of an attempt that failed is not counted.
+    ForgetACost,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 30] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -83,6 +93,11 @@ impl Mutant {
         Self::ForgetTheNotices,
         Self::RequireNothing,
         Self::ForgetTheLabel,
+        Self::NeverStuck,
+        Self::ForgetTheSession,
+        Self::HandOnForEver,
+        Self::SpendOn,
+        Self::ForgetACost,
     ];
 }
 

@@ -2,12 +2,14 @@
 
 mod agents;
 pub mod durations;
+mod failed_attempts;
 pub mod live;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use agents::{AgentRecord, WorktreeRecord};
+pub use failed_attempts::FailedAttempt;
 use jiff::Timestamp;
 pub use saved::{SavedProgress, saved_progress};
 use schemars::JsonSchema;
@@ -161,6 +163,9 @@ pub struct PhaseRecord {
     /// The coding agent that does it, from its first attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
+    /// Attempts that failed since it was begun, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_attempts: Vec<FailedAttempt>,
     /// The git worktree in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeRecord>,
@@ -273,6 +278,7 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         replan: None,
         asks: None,
         agent: state.agent.as_deref().map(AgentRecord::new),
+        failed_attempts: state.tries.iter().map(FailedAttempt::new).collect(),
         worktree: None,
     }
 }

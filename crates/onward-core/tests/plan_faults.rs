@@ -152,10 +152,10 @@ const MEANING: &[Row] = &[
     ),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, resources: { cpus: 1 } }", 3, "`resources`"),
     (
-        Code::BadValue,
+        Code::NoEffect,
         "onward: 1\nlimits:\n  l: { budget: { usd: 5 }, scope: user }\nphases: { a: { run: x, limits: l } }",
         3,
-        "scope: run",
+        "each run by itself",
     ),
     (Code::NotYetSupported, "onward: 1\nreplan: { tasks-max: 5 }\nphases: { a: { run: x } }", 2, "`replan.tasks-max`"),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, replan: { tasks-max: 5 } }", 3, "`replan.tasks-max`"),

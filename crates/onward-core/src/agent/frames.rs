@@ -12,6 +12,7 @@ use super::declared::{DeclaredAgent, FrameForm};
 use super::news::News;
 use super::outcome::{AgentEnd, AgentResult, Tokens, ToolUse, UsageOf};
 use super::said;
+use crate::result_schema::ResultSchema;
 use crate::tail;
 
 /// A longer line is not read as a frame.
@@ -47,6 +48,8 @@ pub struct FrameReader {
     /// The session that was to be continued.
     continued: Option<String>,
     answer: ExpectedAnswer,
+    /// The form that the answer must fit.
+    schema: Option<ResultSchema>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,7 +89,7 @@ impl FrameReader {
             Adapter::Codex => Client::Codex(CodexFrames::default()),
             Adapter::Declared(agent) => Client::Declared(agent.clone()),
         };
-        Self { client, facts: FrameFacts::default(), continued: None, answer: ExpectedAnswer::Text }
+        Self { client, facts: FrameFacts::default(), continued: None, answer: ExpectedAnswer::Text, schema: None }
     }
 
     /// For a process that was told to go on in this session.
@@ -101,6 +104,12 @@ impl FrameReader {
     pub fn expecting_json(mut self) -> Self {
         self.answer = ExpectedAnswer::Json;
         self
+    }
+
+    /// The same, with the form that the answer must fit.
+    #[must_use]
+    pub fn fitting(self, schema: ResultSchema) -> Self {
+        Self { schema: Some(schema), ..self.expecting_json() }
     }
 
     /// One line of standard output, with or without its line break.
@@ -158,6 +167,12 @@ impl FrameReader {
             AgentEnd::Done | AgentEnd::Refused if self.answer == ExpectedAnswer::Json && structured.is_none() => {
                 AgentEnd::Failed { message: "the agent gave no answer in the form of the schema".to_owned() }
             }
+            AgentEnd::Done | AgentEnd::Refused => match misfit(self.schema.as_ref(), structured.as_ref()) {
+                Some(why) => {
+                    AgentEnd::Failed { message: format!("the agent's answer does not fit result.schema: {why}") }
+                }
+                None => how,
+            },
             other => other,
         };
         AgentResult {
@@ -174,6 +189,11 @@ impl FrameReader {
             how,
         }
     }
+}
+
+/// Why an answer does not fit its form.
+fn misfit(schema: Option<&ResultSchema>, answer: Option<&Value>) -> Option<String> {
+    schema.zip(answer).and_then(|(schema, answer)| schema.check(answer).err())
 }
 
 impl FrameFacts {

@@ -49,10 +49,11 @@ fn budgets(root: &Node, faults: &mut Vec<Diagnostic>) {
         let wider = limit.value.entry("scope").filter(|entry| matches!(entry.value.text(), Some("project" | "user")));
         let Some(scope) = wider.filter(|_| limit.value.get("budget").is_some()) else { continue };
         let (name, wide) = (&limit.key, scope.value.text().unwrap_or_default());
-        let message =
-            format!("the budget of the limit `{name}` is that of one run, and cannot have the scope `{wide}`");
-        let fault = Diagnostic::error(Code::BadValue, message).at(scope.place);
-        faults.push(fault.help("write `scope: run`, or leave `scope` out"));
+        let message = format!(
+            "`scope: {wide}` of the limit `{name}` does not count for its `budget`, which is that of each run by itself"
+        );
+        let fault = Diagnostic::warning(Code::NoEffect, message).at(scope.place);
+        faults.push(fault.help("it still says who is told of a hit; `--budget` bounds all agents of one run"));
     }
 }
 

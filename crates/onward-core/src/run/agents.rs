@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::iteration::UNCHANGED_MAX;
-use super::state::{Before, PhaseState, ProbeDue, Run};
+use super::state::{Before, PhaseState, Run};
 use crate::agent::{AGENT_DEFAULT, AgentWork, SessionPolicy};
-use crate::agent_failures::{FailedTry, signature};
 use crate::event::{AgentBegun, AgentEnded, AgentHow, Outcome, PhaseError, nano_usd, usd};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::ids_and_keys::session_id;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Body, Phase};
 use crate::replan::EXIT_REPLAN;
 
@@ -23,8 +23,6 @@ pub const ROUNDS_MAX: usize = 20;
 pub const REMAINING_OUTPUT: &str = "remaining";
 /// The client whose sessions have an id of our choosing.
 const CHOSEN_BY_US: &str = AGENT_DEFAULT;
-/// Failures that are remembered; older ones are forgotten first.
-const TRIES_KEPT_MAX: usize = 12;
 
 /// The agent of one phase, with everything that its attempts add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +44,6 @@ pub struct AgentState {
     pub lost_sessions: u32,
     /// The end of its last attempt, in its own account.
     pub how: Option<AgentHow>,
-    /// Failures since it was begun, the newest last.
-    pub tries: Vec<FailedTry>,
     /// Times that it said it was done and named what remains.
     pub rounds: usize,
     /// The work that remained when its last attempt ended, in its own words.
@@ -62,23 +58,14 @@ impl AgentState {
         Self { agent, turns, tokens, cost_nano_usd, ..Self::default() }
     }
 
-    /// How often it has failed in the same way.
-    pub(super) fn times(&self, signature: &str) -> usize {
-        self.tries.iter().filter(|one| one.signature == signature).count()
-    }
-
     /// Turns, tokens and cost of one more attempt.
     fn take(&mut self, ended: &AgentEnded) {
         self.turns = self.turns.saturating_add(ended.turns);
         self.tokens = self.tokens.saturating_add(ended.tokens);
-        self.cost_nano_usd = self.cost_nano_usd.saturating_add(ended.cost_nano_usd);
-    }
-
-    fn remember(&mut self, one: FailedTry) {
-        if self.tries.len() >= TRIES_KEPT_MAX {
-            self.tries.remove(0);
+        if ended.how != AgentHow::Done && mutant::is(Mutant::ForgetACost) {
+            return;
         }
-        self.tries.push(one);
+        self.cost_nano_usd = self.cost_nano_usd.saturating_add(ended.cost_nano_usd);
     }
 }
 
@@ -93,7 +80,8 @@ pub fn work(phase: &Phase) -> Option<AgentWork> {
 /// The agent of the next attempt at a phase; none where it is not an agent's.
 pub(super) fn begun(run: &Run, phase: &Phase, state: &PhaseState) -> Option<Box<AgentBegun>> {
     let work = work(phase)?;
-    let may_go_on = |known: &&AgentState| known.agent == work.agent && known.named;
+    let may_go_on =
+        |known: &&AgentState| known.agent == work.agent && known.named && !mutant::is(Mutant::ForgetTheSession);
     let known = state.agent.as_deref().filter(may_go_on).filter(|_| work.session == SessionPolicy::Continue);
     let going_on = known.and_then(|known| known.session.clone());
     let continues = going_on.is_some();
@@ -131,7 +119,7 @@ pub(super) fn spent_with(phase: &Phase, agent: Option<&AgentState>, ended: &Agen
 pub(super) fn hands_off(how: &AgentHow, agent: Option<&AgentState>) -> bool {
     let (hand_offs, lost) = agent.map_or((0, 0), |agent| (agent.hand_offs, agent.lost_sessions));
     match how {
-        AgentHow::Exhausted => hand_offs < HAND_OFFS_MAX,
+        AgentHow::Exhausted => hand_offs < HAND_OFFS_MAX || mutant::is(Mutant::HandOnForEver),
         AgentHow::SessionUnknown => lost < LOST_SESSIONS_MAX,
         AgentHow::Done
         | AgentHow::Limited { .. }
@@ -179,19 +167,21 @@ impl Run {
         }
     }
 
+    /// The agent's own account of an attempt; gives the failure that it tells, where it is one.
     pub(super) fn agent_ended(
         &mut self,
         phase: &PhaseId,
-        (attempt, outcome): (Attempt, &Outcome),
+        outcome: &Outcome,
         error: Option<&PhaseError>,
         ended: Option<&AgentEnded>,
-    ) {
-        let Some(ended) = ended else { return };
+    ) -> Option<PhaseError> {
+        let ended = ended?;
         self.session_is(ended.session.as_ref());
         let asks = *outcome == (Outcome::Exited { code: EXIT_REPLAN });
         let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended)).filter(|_| !asks);
         let for_shared_money = self.ended_for_shared_money(&self.started.plan.phases[self.at(phase)], ended);
         self.spent_of_the_limits(phase, ended);
+        let mut counts = true;
         self.change(phase, |state| {
             let agent = state.agent.get_or_insert_default();
             if ended.session.is_some() {
@@ -222,27 +212,9 @@ impl Run {
             }
             if handed_off || for_shared_money {
                 state.failures = state.failures.saturating_sub(1);
-            } else if let Some(error) = failed {
-                agent.remember(FailedTry::new(attempt, &error));
+                counts = false;
             }
         });
+        failed.filter(|_| counts)
     }
-
-    /// An agent said that it was done, and was not.
-    pub(super) fn agent_was_wrong(&mut self, phase: &PhaseId, error: &PhaseError) {
-        self.change(phase, |state| {
-            let attempt = Attempt(state.attempts);
-            if !matches!(state.probe, Some(ProbeDue::AfterTheRun(_))) {
-                return;
-            }
-            if let Some(agent) = state.agent.as_deref_mut() {
-                agent.remember(FailedTry::new(attempt, error));
-            }
-        });
-    }
-}
-
-/// The times that a phase has failed in this way, this one included.
-pub(super) fn times_with_this(state: &PhaseState, error: &PhaseError) -> usize {
-    state.agent.as_deref().map_or(0, |agent| agent.times(&signature(error))) + 1
 }

@@ -5,6 +5,7 @@ use super::agents::{spent_with, work};
 use super::state::Run;
 use crate::event::{AgentEnded, AgentHow, nano_usd, usd};
 use crate::id::PhaseId;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Body, Budget, Phase};
 
 /// Clients are told of dollars with four decimals: what is left below that is nothing.
@@ -21,6 +22,9 @@ pub struct SharedBudget {
 
 impl SharedBudget {
     pub fn is_used_up(&self) -> bool {
+        if mutant::is(Mutant::SpendOn) {
+            return false;
+        }
         let money = self.most.usd.zip(self.spent.usd);
         let money = money.is_some_and(|(most, so_far)| money_is_used_up(nano_usd(most), nano_usd(so_far)));
         let tokens = self.most.tokens.zip(self.spent.tokens);

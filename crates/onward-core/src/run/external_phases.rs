@@ -231,6 +231,7 @@ impl Run {
             }),
             Event::Reported { phase, report, .. } => {
                 self.reported(phase, report, at);
+                self.report_is_remembered(phase, report);
                 self.taken_up_by_others();
             }
             _ => unreachable!("nothing that others said"),

@@ -88,6 +88,7 @@ impl Run {
             (row.hits, row.until) = (row.hits.saturating_add(1), event.until);
         }
         let Some(phase) = &event.phase else { return };
+        self.it_was_no_failure(phase);
         let itself = event.limits.is_empty().then_some(event.until);
         self.change(phase, |state| {
             assert!(state.attempt.is_none() && !state.is_finished(), "a limit is hit by an attempt that is over");

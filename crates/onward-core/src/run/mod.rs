@@ -39,6 +39,7 @@ mod step;
 mod team;
 pub mod transient;
 pub mod transitions;
+mod tries;
 pub mod vcs;
 pub mod verification;
 pub mod wait_limits;

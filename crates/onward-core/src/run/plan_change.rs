@@ -54,7 +54,7 @@ impl Run {
             Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
             Event::PhaseProbed { phase, answer, error } => {
                 if let Some(error) = error {
-                    self.agent_was_wrong(phase, error);
+                    self.it_was_not_done(phase, error);
                 }
                 self.phase_probed(phase, *answer);
             }

@@ -76,6 +76,7 @@ impl Run {
     }
 
     fn files_modified(&mut self, changed: &[FileModified], as_committed: &[String], more: u64) {
+        self.files_since_a_failure(changed, more);
         for path in as_committed {
             self.sections.files_modified.remove(path);
             self.note(Op::Remove { path: format!("/files_modified/{}", patch::escaped(path)) });

@@ -22,5 +22,6 @@ mod shared;
 mod stops;
 mod story;
 mod surroundings;
+mod tries;
 mod waits_and_proofs;
 mod worktrees;

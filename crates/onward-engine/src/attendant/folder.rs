@@ -11,12 +11,17 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::result_schema::ResultSchema;
+use onward_store::private;
 
 use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Session, Started, Stop};
 use crate::sys::process::{AttemptMark, Member, Pid};
 
 /// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
 const LEVELS: usize = 4;
+
+/// Of the form of an agent's answer.
+const SCHEMA_BYTES_MAX: u64 = 1 << 20;
 
 /// The files that belong to the phase. They are made beforehand, because the phase's own umask may be loose.
 const PHASE_FILES: [&str; 3] = ["result", "progress", "summary"];
@@ -153,6 +158,17 @@ impl AttemptFolder {
     /// The file that `ONWARD_SUMMARY` names.
     pub fn summary_path(&self) -> PathBuf {
         self.path.join("summary")
+    }
+
+    /// Keeps the form of the answer: at its end the attempt is judged by the one that it was started with.
+    pub(crate) fn keep_schema(&self, text: &str) -> io::Result<()> {
+        private::replace(&self.path.join("schema"), text.as_bytes())
+    }
+
+    /// That form, where the attempt has one.
+    pub(crate) fn schema(&self) -> Option<ResultSchema> {
+        let bytes = private::read(&self.path.join("schema"), SCHEMA_BYTES_MAX).ok()?;
+        ResultSchema::read(&String::from_utf8(bytes).ok()?).ok()
     }
 
     pub fn exit(&self) -> Result<Option<ExitRecord>, RecordError> {

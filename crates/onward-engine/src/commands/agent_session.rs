@@ -5,6 +5,7 @@
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use onward_core::brief::Brief;
 use onward_core::input::Posted;
 use onward_core::run::RunStatus;
 use onward_core::view::StatusView;
@@ -22,9 +23,9 @@ const TOLD_BYTES_MAX: u64 = 64 * 1024;
 const HASH_CHARS: usize = 32;
 
 impl Onward {
-    /// The newest run, if it is unfinished. None where the store came from elsewhere: its words are not put before an agent
+    /// The newest run, if it is unfinished, with its brief in at most so many tokens. None where the store came from elsewhere: its words are not put before an agent
     /// before a person trusts it.
-    pub fn unfinished_for_agent(&mut self) -> Result<Option<StatusView>> {
+    pub fn unfinished_for_agent(&mut self, tokens: usize) -> Result<Option<(StatusView, Brief)>> {
         if trust::doubt(&self.project).is_some() {
             return Ok(None);
         }
@@ -35,7 +36,11 @@ impl Onward {
         };
         let view = self.status(Some(run.as_str()))?;
         let is_over = matches!(view.status, RunStatus::Completed | RunStatus::Archived);
-        Ok((!is_over).then_some(view))
+        if is_over {
+            return Ok(None);
+        }
+        let brief = self.brief(Some(run.as_str()), tokens)?;
+        Ok(Some((view, brief)))
     }
 
     /// Takes a checkpoint without the files for an agent that is about to lose what it knows. Nothing is done where a driver keeps

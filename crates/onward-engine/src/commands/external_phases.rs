@@ -12,6 +12,7 @@ use onward_core::markdown::{PhaseTask, PhaseWork};
 use onward_core::plan::{Body, DeclaredArtifact, Phase};
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
+use onward_core::view;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -104,6 +105,9 @@ pub struct NextPhase {
     pub note: Option<String>,
     pub attempts: u32,
     pub tasks: Vec<PhaseTask>,
+    /// Earlier attempts that failed, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_attempts: Vec<view::FailedAttempt>,
 }
 
 impl Onward {
@@ -239,6 +243,7 @@ fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
         note: state.note.clone(),
         attempts: state.attempts,
         tasks,
+        failed_attempts: state.tries.iter().map(view::FailedAttempt::new).collect(),
     }
 }
 

@@ -64,7 +64,10 @@ impl AgentReading {
             reader = reader.continuing(session);
         }
         if self.wants_answer {
-            reader = reader.expecting_json();
+            reader = match folder.schema() {
+                Some(schema) => reader.fitting(schema),
+                None => reader.expecting_json(),
+            };
         }
         if let Ok(frames) = folder.read_frames() {
             let mut frames = BufReader::new(frames);

@@ -8,6 +8,7 @@ use onward_core::brief::brief;
 use onward_core::event::usd;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
+use onward_core::result_schema::ResultSchema;
 use onward_core::run::{PhaseState, Run, agents, budgets};
 
 use super::shell::{StartOrders, fill_for, top};
@@ -17,7 +18,7 @@ use crate::project::Project;
 use crate::redact;
 
 /// Of a prompt file or a schema.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The brief in the prompt of a new session.
 const BRIEF_TOKENS: usize = 1_000;
 /// Of one file that is handed over as text; a longer one is named by its path.
@@ -61,6 +62,9 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
         usd: usd(state.cost_nano_usd),
         tokens: state.tokens,
     };
+    if let Some((text, path)) = &schema {
+        ResultSchema::read(text).map_err(|why| format!("{path} is no schema that can be checked: {why}"))?;
+    }
     let start = InvocationStart {
         session: if state.named { SessionStart::Continue { id: &session } } else { SessionStart::New { id: &session } },
         spent,
@@ -79,6 +83,7 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
         env_set: invocation.env_set,
         env_removed: invocation.env_removed,
         after_success: AfterSuccess::EndAll,
+        schema: schema.map(|(text, _)| text),
     })
 }
 
@@ -114,7 +119,7 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
         brief: agent.is_none_or(|agent| !agent.named).then(|| brief(run, BRIEF_TOKENS).text),
         context: work.context.iter().map(|one| context(run, phase, one, top)).collect(),
         note: state.and_then(|state| state.note.clone()),
-        tries: agent.map(|agent| agent.tries.clone()).unwrap_or_default(),
+        tries: state.map(|state| state.tries.clone()).unwrap_or_default(),
         remaining: agent.and_then(|agent| agent.remaining.clone()),
         goes_on: agent.is_some_and(|agent| agent.named),
         brought_together: brought_together(state),

@@ -42,6 +42,8 @@ pub(crate) struct StartOrders {
     pub(crate) env_set: Vec<(String, String)>,
     pub(crate) env_removed: Vec<String>,
     pub(crate) after_success: AfterSuccess,
+    /// The form of an agent's answer, as it was when the attempt was started.
+    pub(crate) schema: Option<String>,
 }
 
 /// Makes the attempt's folder and works out its environment.
@@ -69,6 +71,7 @@ pub(crate) fn prepare(
                 env_set: Vec::new(),
                 env_removed: Vec::new(),
                 after_success: AfterSuccess::LetBe,
+                schema: None,
             }
         }
         Body::Agent(_) => agent::orders(project, run, phase, attempt).map_err(PrepareTrouble::Phase)?,
@@ -76,6 +79,9 @@ pub(crate) fn prepare(
             return Err(PrepareTrouble::Phase(format!("phase {} is for others to do", phase.id)));
         }
     };
+    if let Some(schema) = &orders.schema {
+        folder.keep_schema(schema).map_err(|why| PrepareTrouble::Machine(why.to_string()))?;
+    }
     env.retain(|(name, _)| !orders.env_removed.iter().any(|removed| name == removed.as_str()));
     for (name, value) in &orders.env_set {
         set(&mut env, name, value.into());

@@ -23,7 +23,8 @@ use crate::plan_files;
 use crate::probe::probe_lock::ProbePlace;
 use crate::project::Project;
 use crate::redact::secrets;
-use crate::start::prepared_plan::{is_known_by, missing_prompts, revision};
+use crate::start::agent_files;
+use crate::start::prepared_plan::{is_known_by, revision};
 
 /// Of the run so far in the prompt.
 const BRIEF_TOKENS: usize = 1_500;
@@ -178,7 +179,7 @@ impl AgentReplan {
         };
         let settings = MarkdownSettings::default();
         let read = plan_files::plan_from_text(&self.project, &path, text.to_owned(), &settings).map_err(objection)?;
-        let missing = missing_prompts(&self.project, &read);
+        let missing = agent_files::faults(&self.project, &read);
         if !missing.is_empty() {
             return Err(Objection::from_checker(text, missing));
         }

@@ -22,7 +22,7 @@ use crate::markdown_file;
 use crate::plan_files::Checked;
 use crate::project::Project;
 use crate::redact::secrets;
-use crate::start::prepared_plan;
+use crate::start::{agent_files, prepared_plan};
 use crate::sys::stop;
 
 /// The plan of a project where no other path is named.
@@ -156,7 +156,7 @@ fn target(from: &Path, project: &Project, target: &PlanTarget) -> Result<Option<
 fn check(project: &Project, file: &str, text: &str) -> std::result::Result<Checked, Objection> {
     let mut checked = Checked { file: file.to_owned(), text: text.to_owned(), parsed: plan::parse(text) };
     let unsupported = checked.parsed.unsupported() || checked.parsed.newer();
-    let missing = checked.parsed.plan.as_ref().map(|plan| prepared_plan::missing_prompts(project, plan));
+    let missing = checked.parsed.plan.as_ref().map(|plan| agent_files::faults(project, plan));
     let is_fit = !unsupported && missing.as_ref().is_some_and(Vec::is_empty);
     if !is_fit {
         let all = checked.parsed.diagnostics.into_iter().chain(missing.unwrap_or_default());

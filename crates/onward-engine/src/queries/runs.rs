@@ -38,6 +38,9 @@ use crate::start::open_question;
 use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::process;
 
+/// Failed attempts that `why` tells, the newest first.
+const FAILED_ATTEMPTS_TOLD: usize = 3;
+
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
 /// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
@@ -271,6 +274,8 @@ impl Onward {
         if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
             why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
         }
+        let tries = state.tries.iter().rev().take(FAILED_ATTEMPTS_TOLD).map(view::FailedAttempt::new);
+        why.reasons.extend(tries.filter(|_| !state.is_finished()).map(|one| one.words()));
         why.reasons.extend(open_question::last_findings(&self.project, &run, Some(&found.id)));
         Ok(why)
     }

@@ -1,5 +1,6 @@
 //! Starting: find the unfinished run of the same work, gather what has changed since, and begin or go on.
 
+pub(crate) mod agent_files;
 pub(crate) mod changed_files;
 pub(crate) mod findings;
 pub(crate) mod lost_runs;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::agent::AgentWork;
 use onward_core::diagnostic::{Code, Diagnostic};
 use onward_core::plan::expand::{self, UsedFault};
-use onward_core::plan::{self, Body, Plan};
+use onward_core::plan::{self, Plan};
 use onward_core::run::Run;
 
 use crate::error::{Error, Result};
@@ -15,6 +14,7 @@ use crate::project::Project;
 use crate::redact;
 use crate::redact::distinct_marks::DistinctMarks;
 use crate::redact::input_key::keep_key;
+use crate::start::agent_files;
 
 /// A plan as a run stores it, and the digest of what its author wrote.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct PreparedPlan {
 impl PreparedPlan {
     pub(crate) fn new(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
-        let missing = missing_prompts(project, &whole);
+        let missing = agent_files::faults(project, &whole);
         if !missing.is_empty() {
             return Err(Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics: missing });
         }
@@ -109,25 +109,6 @@ pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
     text_key(project, hash, key.lines().skip(1)) == key
 }
 
-/// Prompts of agents that are in a file which is not there, and which no phase makes.
-pub(crate) fn missing_prompts(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
-    let plans = || std::iter::once(plan).chain(plan.used.values());
-    let phases = || plans().flat_map(|one| one.phases.iter().chain(&one.finally));
-    let is_made = |path: &str| {
-        phases().any(|phase| {
-            phase.artifacts.iter().any(|one| one.path == path) || phase.writes.iter().any(|one| one == path)
-        })
-    };
-    let missing = phases().filter_map(|phase| {
-        let Body::Agent(block) = &phase.body else { return None };
-        let path = AgentWork::read(block).prompt_file?;
-        let is_there = path.contains("${{") || is_made(&path) || project.top.join(&path).is_file();
-        let message = format!("the prompt-file {path} of phase {} is not there", phase.id);
-        (!is_there).then(|| Diagnostic::error(Code::BadValue, message).help("write the file, or say prompt instead"))
-    });
-    missing.collect()
-}
-
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
     match plan_text(&project.top.join(path)) {
         Ok(text) => Ok(text),
@@ -139,7 +120,7 @@ fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
 /// Adds what is to be said about the plans that a plan uses. Only a warning: they may be written later.
 pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
     let (Some(project), Some(plan)) = (project, &checked.parsed.plan) else { return };
-    let missing = missing_prompts(project, plan);
+    let missing = agent_files::faults(project, plan);
     let faults = match expand::read_used(plan, &mut |path| load(project, path)) {
         Ok((_, warnings)) => warnings,
         Err(faults) => faults,

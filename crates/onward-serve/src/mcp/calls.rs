@@ -1,5 +1,6 @@
 //! The calls behind the tools: the verb of the same name, over `Onward`.
 
+use onward_core::brief::BRIEF_TOKENS_DEFAULT;
 use onward_engine::{DoneClaim, Error, ListFilter, Onward, PhaseReport, Reported, Shown};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -39,6 +40,13 @@ pub(super) fn status(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolA
 
 pub(super) fn next(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     Onward::look(&setup.from)?.next(the_run(setup, arguments)).map(|next| ToolAnswer::new(&next))
+}
+
+pub(super) fn brief(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
+    let tokens = arguments.number("tokens").and_then(|tokens| usize::try_from(tokens).ok());
+    let mut onward = Onward::look(&setup.from)?;
+    let brief = onward.brief(the_run(setup, arguments), tokens.unwrap_or(BRIEF_TOKENS_DEFAULT))?;
+    Ok(ToolAnswer::new(&brief))
 }
 
 pub(super) fn list(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {

@@ -47,6 +47,17 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         call: calls::next,
     },
     ToolEntry {
+        name: "brief",
+        about: "Get a run told to a fresh mind: goal, decisions, what is done and by what it is proven, what failed and why, what \
+                changed, the next step. Read it first when you come to work that somebody else began.",
+        needs: Access::Look,
+        arguments: &[
+            RUN,
+            may("tokens", ArgumentKind::Number, "How long it may be, in tokens of 4 characters; left out: 2,000."),
+        ],
+        call: calls::brief,
+    },
+    ToolEntry {
         name: "list",
         about: "List the runs of this project, newest first.",
         needs: Access::Look,

@@ -76,9 +76,9 @@ fn tell(message: &Value) -> Result<(), Failure> {
     if known && !compacted {
         return Ok(());
     }
-    let text = match onward.unfinished_for_agent().map_err(Failure::from) {
+    let text = match onward.unfinished_for_agent(render::agent_session::BRIEF_TOKENS).map_err(Failure::from) {
         Ok(None) => return Ok(()),
-        Ok(Some(view)) => render::agent_session::told(&view),
+        Ok(Some((view, brief))) => render::agent_session::told(&view, &brief),
         Err(failure) if failure.code == exit::DAMAGED => render::agent_session::DAMAGED.to_owned(),
         Err(other) => return Err(other),
     };

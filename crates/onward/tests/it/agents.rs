@@ -134,6 +134,81 @@ fn a_budget_of_the_run() {
     project.command(["run", "--budget", "lots"]).expect(2).err_names(["dollars"]);
 }
 
+/// The plan wants an answer of a form. One that does not fit is a failure, and the next attempt is told why; what counts is the schema
+/// as it was when the attempt began. The fields of the answer are outputs.
+#[test]
+fn an_answer_of_a_form() {
+    let answers = |score: &str| {
+        format!(
+            "echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"session_id\":\"s1\",\"result\":\"Done.\",\"structured_output\":{score}}}'\n"
+        )
+    };
+    let project = with_agent(&[
+        &format!("init s1; echo true > review.json; {}", answers("{\"score\":11}")),
+        &format!("init s1; {}", answers("{\"score\":7,\"verdict\":\"good\"}")),
+    ]);
+    let schema =
+        r#"{"type": "object", "required": ["score"], "properties": {"score": {"type": "integer", "maximum": 10}}}"#;
+    project.write("review.json", schema);
+    project.plan(
+        r#"
+        onward: 1
+        name: feature
+        phases:
+          review:
+            agent: { prompt: Review it., result: { schema: review.json } }
+            outputs: { score: how good it is }
+            retry: { max: 5, when: [failed], backoff: { initial: 10ms } }
+          ship: { needs: review, env: { SCORE: "${{ phases.review.outputs.score }}" }, run: test "$SCORE" = 7 && step ship }
+        "#,
+    );
+    project.command(["run"]).expect(0);
+    project.ran_once(["ship"]);
+    let calls = calls(&project);
+    assert_eq!(calls.len(), 2, "the agent put a schema that takes everything in its place, and that did not count");
+    assert!(calls[1].contains("/score must be at most 10, not 11"), "{}", calls[1]);
+    let failed = &project.command(["status", "--json"]).json()["completed"][0]["failed_attempts"];
+    assert_eq!(failed.as_array().map(Vec::len), Some(1), "{failed}");
+}
+
+/// A schema is not there, is none, or leads elsewhere. It is said before anything is made.
+#[test]
+fn a_schema_that_cannot_be_used() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  a: { agent: { prompt: x, result: { schema: form.json } } }\n");
+    let refused = |named: &str| {
+        let told = project.command(["check"]).expect(0).out;
+        assert!(told.contains("form.json") && told.contains(named), "{told}");
+        project.command(["run"]).expect(2).err_names(["form.json", named]);
+        assert!(!project.exists(".onward"), "something was made");
+    };
+    refused("not there");
+    project.write("form.json", "{\"type\": \"text\"}");
+    refused("#/type");
+    project.write("form.json", "{\"$ref\": \"https://example.org/form.json\"}");
+    refused("inside the schema");
+    project.write("form.json", "{\"type\": \"object\"}");
+    project.command(["run", "--dry-run"]).expect(0);
+}
+
+/// A command fails, is tried again and fails in the same way. What was tried is remembered, and shown to people and to agents.
+#[test]
+fn failed_attempts_are_shown() {
+    let project = project();
+    project.plan(
+        "onward: 1\nphases:\n  a: { run: \"echo line $ONWARD_ATTEMPT: no such file; exit 3\", retry: { max: 1, backoff: { initial: 10ms } } }\n",
+    );
+    project.command(["run"]).expect(1);
+    let failed = project.command(["status", "--json"]).json()["remaining"][0]["failed_attempts"].clone();
+    let said: Vec<&str> = failed.as_array().expect("a list").iter().filter_map(|one| one["said"].as_str()).collect();
+    assert_eq!(said, ["line 1: no such file", "line 2: no such file"]);
+    assert_eq!(failed[0]["signature"], failed[1]["signature"]);
+    for verb in [["why", "a"].as_slice(), &["brief"]] {
+        let told = project.command(verb.iter().copied()).expect(0).out;
+        assert!(told.contains("attempt 2") && told.contains("line 2: no such file"), "{told}");
+    }
+}
+
 /// People read what the agent says and does; the frames are kept beside it.
 #[test]
 fn logs_are_readable_and_frames_are_kept() {

@@ -69,6 +69,28 @@ fn sessions_are_remembered_within_bounds() {
     }
 }
 
+/// An agent comes to work that others began. It is told the whole of it: the goal, what was decided, what failed and why, the next
+/// step; in the frame that says that this is data, and never in more than 4,096 characters, however much there is.
+#[test]
+fn a_session_begins_with_the_brief() {
+    let project = designing();
+    project.command(["decision", "add", "REST, not GraphQL"]).expect(0);
+    project.command(["report", "fail", "design", "--reason", "no such template: api"]).expect(0);
+    let told = hook(&project, "SessionStart", &begins("one"));
+    for words in
+        ["not instructions", "## Goal", "REST, not GraphQL", "## Failed", "no such template: api", "onward next --json"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    for number in 0..20 {
+        let text = format!("decision {number}: {}", "wordy ".repeat(120));
+        project.command(["decision", "add", &text]).expect(0);
+    }
+    let told = hook(&project, "SessionStart", &begins("two"));
+    assert!((3_000..=4_096).contains(&told.chars().count()), "{} characters", told.chars().count());
+    assert!(told.contains("left out") && told.contains("no such template"), "{told}");
+}
+
 /// An agent stops twice and did nothing in between. One checkpoint is taken, without the files, and git is not asked.
 #[test]
 fn what_has_not_changed_is_not_saved_again() {

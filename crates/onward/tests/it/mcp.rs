@@ -163,7 +163,7 @@ fn a_server_that_only_shows_changes_nothing() {
     let names: Vec<Value> = client.tools().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(
         json!(names),
-        json!(["status", "next", "list", "show", "diff", "why", "message_inbox", "knowledge_list"])
+        json!(["status", "next", "brief", "list", "show", "diff", "why", "message_inbox", "knowledge_list"])
     );
     assert!(!client.tool("status", &json!({})).0 && !client.tool("why", &json!({ "phase": "a" })).0);
     assert!(
@@ -212,6 +212,21 @@ fn agents_share_over_the_server() {
     let (_, shown) = client.tool("show", &json!({ "id": checkpoint["id"] }));
     client.end();
     assert!(shown["context"]["decisions"].to_string().contains("REST"), "{shown}");
+}
+
+/// An agent asks for the brief, in much room and in little. It is the one of the verb.
+#[test]
+fn an_agent_asks_for_the_brief() {
+    let project = project();
+    let mut client = Client::of(&project, &[]);
+    client.tool("start", &json!({ "plan": own_plan() }));
+    client.tool("decision_add", &json!({ "text": "REST, not GraphQL" }));
+    let (failed, brief) = client.tool("brief", &json!({}));
+    assert!(!failed && brief["text"].as_str().is_some_and(|text| text.contains("REST, not GraphQL")), "{brief}");
+    assert_eq!(brief, project.command(["brief", "--json"]).expect(0).json());
+    let (_, short) = client.tool("brief", &json!({ "tokens": 50 }));
+    assert!(short["tokens"].as_u64().is_some_and(|tokens| tokens <= 50), "{short}");
+    client.end();
 }
 
 /// A client sends a message of 20 MB, and then calls faster than any agent would. The server goes on, and says so.

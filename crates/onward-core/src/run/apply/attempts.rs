@@ -73,6 +73,7 @@ impl Run {
             (state.not_before, state.error) = (None, None);
             state.requirements = RequirementState::NotLookedAt;
         });
+        self.failed_alone = None;
         self.label_is_due(phase);
         self.drawn_on(phase, at);
     }
@@ -91,10 +92,13 @@ impl Run {
             left_running,
             around,
             agent,
+            said: _,
         } = event
         else {
             return;
         };
+        let alone =
+            self.phase_state(phase).and_then(|state| state.attempt.as_ref()).is_some_and(|one| !one.beside_others);
         let own = self.own_commit(phase, head.as_ref());
         self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
         if error.is_some() {
@@ -108,7 +112,8 @@ impl Run {
         if let Some(around) = around {
             self.around_seen(around, at);
         }
-        self.agent_ended(phase, (*attempt, outcome), error.as_ref(), agent.as_deref());
+        let told = self.agent_ended(phase, outcome, error.as_ref(), agent.as_deref());
+        self.attempt_is_remembered(event, told, alone);
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 

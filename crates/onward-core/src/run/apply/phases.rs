@@ -137,6 +137,7 @@ impl Run {
                 state.seen = None;
                 state.artifacts.clear();
                 (state.commit_sha, state.base, state.adopted, state.own) = (None, None, None, None);
+                state.tries.clear();
                 state.agent = state.agent.take().map(|agent| Box::new(agent.anew()));
             }
             worktrees::tried_again(state);

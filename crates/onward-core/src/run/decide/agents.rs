@@ -4,15 +4,15 @@ use jiff::Timestamp;
 
 use super::ended::{failed_for_good, failure_of, is_another_failure, retried_or_failed};
 use super::limited;
-use crate::agent_failures::SAME_FAILURE_MAX;
 use crate::event::{AgentEnded, AgentHow, Event, Outcome, PhaseError, StopRequest};
 use crate::failure::FailureCode;
 use crate::id::Attempt;
 use crate::input::AttemptEnd;
 use crate::plan::{Phase, RetryWhen};
-use crate::run::agents::{HAND_OFFS_MAX, REMAINING_OUTPUT, ROUNDS_MAX, hands_off, is_a_round, spent, times_with_this};
+use crate::run::agents::{HAND_OFFS_MAX, REMAINING_OUTPUT, ROUNDS_MAX, hands_off, is_a_round, spent};
 use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::state::{PhaseState, Run};
+use crate::run::tries::stuck;
 use crate::run::{transient, verification};
 
 /// Of what remains that is kept and told.
@@ -217,13 +217,4 @@ pub(super) fn after(
     // A signal that was not ours is a matter of the machine, as for any other phase.
     let when = if code == FailureCode::Signal { RetryWhen::Infra } else { RetryWhen::Failed };
     retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now)
-}
-
-/// An agent that fails in the same way again and again.
-pub(super) fn stuck(state: &PhaseState, error: &PhaseError) -> Option<PhaseError> {
-    let times = times_with_this(state, error);
-    (times >= SAME_FAILURE_MAX).then(|| PhaseError {
-        code: FailureCode::Stuck,
-        message: format!("stuck: it failed {times} times in the same way: {}", error.message),
-    })
 }

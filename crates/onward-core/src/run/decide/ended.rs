@@ -18,6 +18,10 @@ use crate::run::state::{PhaseState, Run};
 use crate::run::transient;
 use crate::run::verification;
 use crate::run::worktrees::works_apart;
+use crate::tail;
+
+/// Of the last line that is kept.
+const SAID_BYTES_MAX: usize = 400;
 
 const ASKS_FOR_A_PLAN: Outcome = Outcome::Exited { code: EXIT_REPLAN };
 /// The third unknown end in a row parks a phase.
@@ -39,6 +43,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         left_running: end.left_running.clone(),
         around: end.around.clone().filter(|around| !run.is_seen(around)),
         agent: agents::account(state, end),
+        said: last_line(phase, end),
     };
     let next = match &end.outcome {
         // It asked for another plan while it worked. That one comes first, whatever it says now.
@@ -76,6 +81,15 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
     };
     std::iter::once(first).chain(next).collect()
+}
+
+/// The last line of an attempt that failed; an agent has words of its own.
+fn last_line(phase: &Phase, end: &AttemptEnd) -> Option<String> {
+    let fails = failure_of(phase, &end.outcome).is_some() && end.outcome != (Outcome::Exited { code: 0 });
+    let words = end.last_words.as_deref().filter(|_| fails && end.agent.is_none())?;
+    let mut line = tail::last_line(words.text.as_bytes())?;
+    line.truncate(line.floor_char_boundary(SAID_BYTES_MAX));
+    Some(line)
 }
 
 pub(super) fn has_probe(phase: &Phase) -> bool {

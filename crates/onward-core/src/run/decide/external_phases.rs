@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::Refusal;
-use super::ended::{retried_or_failed, seen};
-use crate::event::{Event, ExternalReport};
+use super::ended::{failed_for_good, retried_or_failed, seen};
+use crate::event::{Event, ExternalReport, PhaseError};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
@@ -17,6 +17,7 @@ use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 use crate::run::transient;
+use crate::run::tries;
 use crate::run::verification::{self, Judgement};
 use crate::words;
 
@@ -74,9 +75,12 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         }
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
-            let why = (FailureCode::Reported, reason.clone());
+            let error = PhaseError { code: FailureCode::Reported, message: reason.clone() };
             let when = transient::kind(phase, RetryWhen::Failed, reason);
-            let next = retried_or_failed(run, phase, state.failures, when, why, attempt, now);
+            let next = match tries::stuck(state, &error).filter(|_| when != RetryWhen::Transient) {
+                Some(stuck) => failed_for_good(run, phase, stuck.code, stuck.message),
+                None => retried_or_failed(run, phase, state.failures, when, (error.code, error.message), attempt, now),
+            };
             begun.into_iter().chain([tell(ExternalReport::Failed { reason: reason.clone() }), next]).collect()
         }
         Says::Done(said) => {
@@ -115,7 +119,11 @@ fn is_a_repetition(state: &PhaseState, says: &Says, now: Timestamp) -> bool {
             state.status == PhaseStatus::Completed && said.outputs.iter().all(told_before)
         }
         Says::Fail { reason } => {
-            let for_good = state.error.as_ref().is_some_and(|error| error.message == *reason);
+            let said = |error: &PhaseError| {
+                error.message == *reason
+                    || (error.code == FailureCode::Stuck && error.message.ends_with(reason.as_str()))
+            };
+            let for_good = state.error.as_ref().is_some_and(said);
             for_good || (a_retry_is_due_later(state, now) && !mutant::is(Mutant::CountAReportTwice))
         }
     }

@@ -25,6 +25,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             error: None,
             left_running: Vec::new(),
             agent: None,
+            said: None,
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()

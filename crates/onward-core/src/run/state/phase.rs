@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_failures::FailedTry;
 use crate::event::{ArtifactSeen, Claimed, LeftRunning, PhaseError};
 use crate::evidence::Evidence;
 use crate::id::{Attempt, Generation};
@@ -68,6 +69,9 @@ pub struct PhaseState {
     pub left_running: Vec<LeftRunning>,
     /// The agent that does it, from its first attempt on.
     pub agent: Option<Box<AgentState>>,
+    /// Attempts that failed since it was begun, the newest last.
+    #[serde(default)]
+    pub tries: Vec<FailedTry>,
     /// Whether what it requires is there.
     #[serde(default)]
     pub requirements: RequirementState,
@@ -181,6 +185,7 @@ impl PhaseState {
             rounds: Vec::new(),
             left_running: Vec::new(),
             agent: None,
+            tries: Vec::new(),
             requirements: RequirementState::default(),
             own: None,
             base: None,

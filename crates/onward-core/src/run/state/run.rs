@@ -88,6 +88,8 @@ pub struct Run {
     pub(in crate::run) due: VecDeque<Due>,
     /// The phase that was settled last.
     pub(in crate::run) settled_last: Option<PhaseId>,
+    /// The phase whose attempt failed last, where nobody else was at work and nothing was begun since.
+    pub(in crate::run) failed_alone: Option<PhaseId>,
     pub(in crate::run) batches_recorded: BTreeSet<u32>,
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
     #[serde(skip)]
@@ -176,6 +178,7 @@ impl Run {
             limits: LimitState::default(),
             due: VecDeque::new(),
             settled_last: None,
+            failed_alone: None,
             batches_recorded: BTreeSet::new(),
             behind: PatchDebt::default(),
             ids: IdTry::FIRST,
