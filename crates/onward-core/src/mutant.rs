@@ -119,6 +119,10 @@ pub enum Defect {
     WaitForGit,
     /// Commands that the settings of a repository name are executed by our calls of git.
     ObeyTheRepository,
+    /// A prune takes a run from which an unfinished one was forked.
+    ForgetTheForks,
+    /// A large value goes with the first run that has it, also where another run has it too.
+    DeleteWhatIsShared,
 }
 
 #[cfg(feature = "mutants")]

@@ -64,6 +64,7 @@ pub use start::changed_files::OutsideChange;
 pub use start::findings::{Going, Judged, Unfinished};
 pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
 pub use sys::caller_guard::{Inside, inside};
+pub use sys::threads::NoThread;
 pub use sys::{process, stop};
 pub use trust::{Doubt, Trusted};
 pub use vcs::tree_lock::TreeUser;

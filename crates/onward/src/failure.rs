@@ -3,6 +3,7 @@
 mod pages;
 mod planning;
 
+use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
@@ -13,7 +14,7 @@ use onward_core::id::RunId;
 use onward_core::question::{Offer, Question};
 use onward_core::resume::Finding;
 use onward_core::view;
-use onward_engine::{Error, Project, stop};
+use onward_engine::{Error, NoThread, Project, stop};
 
 use crate::args::Audience;
 use crate::render;
@@ -348,9 +349,8 @@ pub(crate) fn is_read_by(reader: Audience) {
 /// what stands literally in our own source is shown.
 pub(crate) fn turn_panics_into_pages() {
     std::panic::set_hook(Box::new(|panic| {
-        let literal = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or("an assertion did not hold");
         let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-        let page = Failure::from(bug(literal, &place));
+        let page = of_panic(panic.payload(), &place);
         render::say(&render::failure::page(&page));
         match READER.get() {
             None | Some(Audience::Person) => {}
@@ -361,8 +361,18 @@ pub(crate) fn turn_panics_into_pages() {
             }
         }
         render::drain();
-        std::process::exit(i32::from(exit::BUG));
+        std::process::exit(i32::from(page.code));
     }));
+}
+
+fn of_panic(payload: &dyn Any, place: &str) -> Failure {
+    if payload.is::<NoThread>() {
+        let what =
+            "no thread could be started for ten seconds: there is none to spare, or a limit forbids it (ulimit -u)";
+        return Error::NoRoom { what: what.to_owned() }.into();
+    }
+    let literal = payload.downcast_ref::<&'static str>().copied().unwrap_or("an assertion did not hold");
+    Failure::from(bug(literal, place))
 }
 
 fn bug(literal: &str, place: &str) -> FailurePage {
@@ -385,6 +395,14 @@ mod tests {
 
     fn run() -> RunId {
         RunId::new("run_demo_1")
+    }
+
+    /// A machine without a thread to spare is no bug of ours; whatever else ends in a panic is.
+    #[test]
+    fn a_shortage_of_threads_is_no_bug() {
+        assert_eq!(of_panic(&NoThread, "here").code, exit::STORE);
+        assert_eq!(of_panic(&"a text", "here").code, exit::BUG);
+        assert_eq!(of_panic(&7, "here").code, exit::BUG);
     }
 
     fn bad_checkpoint() -> Error {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::Event;
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
+use onward_core::mutant::{self, Defect};
 use onward_core::retention::{self, CheckpointFacts, Moment, PruneItem, PruneLine, PrunePlan, RunFacts};
 use onward_core::run::{Run, RunStatus};
 use onward_core::view::{self, Summary};
@@ -82,7 +83,7 @@ impl Onward {
     /// Unfinished runs that were forked, behind the runs that they were forked from. One that cannot be read is not known as one.
     fn unfinished_forks(&mut self, facts: &[RunFacts]) -> Result<Vec<(RunId, RunId)>> {
         let mut all = Vec::new();
-        for run in facts.iter().filter(|run| run.unfinished) {
+        for run in facts.iter().filter(|run| run.unfinished && !mutant::has(Defect::ForgetTheForks)) {
             let first = self.store()?.events(&run.id, Seq(0), FORKED_WITHIN).unwrap_or_default();
             let from = first.iter().find_map(|record| match journal::event(&record.body)? {
                 Event::RunForked { from, .. } => Some(from),

@@ -10,7 +10,11 @@ use super::stop;
 const SHORTAGE_TIME_MAX: Duration = Duration::from_secs(10);
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Starts a thread for this work. Where none is to be had it is tried again for a while.
+/// The end of a process for which the machine had no thread to spare all that time. No bug: the next start goes on.
+#[derive(Debug)]
+pub struct NoThread;
+
+/// Starts a thread for this work. Where none is to be had it is tried again for a while; then the process ends with [`NoThread`].
 pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     // A thread that is not started takes its work with it, so each try is given a way to it only.
     let work = Arc::new(Mutex::new(Some(work)));
@@ -24,7 +28,7 @@ pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
         match started {
             Ok(thread) => return thread,
             Err(_) if Instant::now() < until && stop::asked().is_none() => thread::sleep(SHORTAGE_PAUSE),
-            Err(why) => panic!("no thread can be started: {why}"),
+            Err(_) => std::panic::panic_any(NoThread),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use onward_core::mutant::{self, Defect};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::SqliteResult;
@@ -194,10 +195,13 @@ impl Released {
         self.ids.sort_unstable();
         self.ids.dedup();
         let mut deleted = Deleted::default();
-        let mut statement = connection.prepare_cached(
-            "DELETE FROM blobs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob = ?1) \
-             RETURNING length(body)",
-        )?;
+        let unused = if mutant::has(Defect::DeleteWhatIsShared) {
+            "true"
+        } else {
+            "NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob = ?1)"
+        };
+        let sql = format!("DELETE FROM blobs WHERE id = ?1 AND {unused} RETURNING length(body)");
+        let mut statement = connection.prepare_cached(&sql)?;
         for id in self.ids {
             let gone: Option<Option<i64>> = statement.query_row([&id], |row| row.get(0)).optional()?;
             match gone {

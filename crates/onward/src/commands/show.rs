@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use onward_core::exit;
 use onward_core::formats::{self, BadFile};
-use onward_engine::{ForeignFile, Onward, Shown};
+use onward_engine::{Error, ForeignFile, Onward, Shown};
 
 use super::here;
 use crate::args;
@@ -13,7 +13,12 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
-    let mut onward = Onward::look(&here()?)?;
+    let from = here()?;
+    let mut onward = match Onward::look(&from) {
+        // Files of other tools can be looked at before there is a project.
+        Err(Error::NoProject { .. }) if Path::new(&args.id).is_file() => Onward::look_or_new(&from)?,
+        found => found?,
+    };
     if let Some(file) = onward.foreign_file(Path::new(&args.id)) {
         return Ok(foreign(&file, args));
     }

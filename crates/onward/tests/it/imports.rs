@@ -103,3 +103,18 @@ fn files_are_taken_over_again_after_the_store_is_gone() {
     there.current_dir(&beside);
     project.spawn(there).wait().expect(12).err_names(["another working tree"]);
 }
+
+/// Files of other tools lie in a folder in which onward was never used. They are told in words, nothing is made there, and what is damaged
+/// is shown as it is.
+#[test]
+fn a_file_is_shown_before_there_is_a_project() {
+    let project = with_files(1);
+    let before = project.tree();
+    let shown = project.command(["show", ".claude/checkpoints/0.json"]).expect(0).out;
+    assert!(shown.contains("p0"), "{shown}");
+    project.command(["show", "nosuch"]).expect(10);
+    assert_eq!(project.tree(), before);
+    project.write(".claude/pipeline-state.json", "{\"branch\": \"ma");
+    let shown = project.command(["show", ".claude/pipeline-state.json"]).expect(12).err_names(["pipeline-state.json"]);
+    assert_eq!(shown.out, "{\"branch\": \"ma");
+}

@@ -12,7 +12,7 @@ fn save(project: &TestProject, number: u32) {
     project.command(["save", "build", "shop", "--state", path.to_str().expect("a path")]).expect(0);
 }
 
-/// What is saved now; null where nothing is.
+/// The state that is saved now; null where none is.
 fn saved(project: &TestProject) -> Value {
     let loaded = project.command(["load", "build"]);
     if loaded.code == 0 { loaded.json()["workflow_state"]["n"].clone() } else { Value::Null }

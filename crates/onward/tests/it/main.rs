@@ -50,6 +50,7 @@ mod places;
 mod planning;
 mod posts;
 mod processes;
+mod prune_histories;
 mod questions;
 mod readme_tour;
 mod real_agents;
