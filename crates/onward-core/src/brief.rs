@@ -324,7 +324,7 @@ fn next(run: &Run) -> Vec<String> {
                 lines.push((2, format!("- {id} failed: a retry, or another way{}", told(phase, state))));
             }
             PhaseStatus::Waiting => lines.push((3, format!("- {id} waits for a person"))),
-            PhaseStatus::Pending if !run.has_no_turn(&phase.id) => {
+            PhaseStatus::Pending if !run.is_blocked(&phase.id) => {
                 lines.push((4, format!("- {id} can begin{}", told(phase, state))));
             }
             PhaseStatus::Pending => later += 1,

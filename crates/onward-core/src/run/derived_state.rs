@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// Whether a phase may not be begun yet, or not at all.
-    pub fn has_no_turn(&self, phase: &PhaseId) -> bool {
+    pub fn is_blocked(&self, phase: &PhaseId) -> bool {
         self.derived.readiness[self.at(phase)] != Readiness::Run
     }
 

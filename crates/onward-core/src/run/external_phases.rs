@@ -215,7 +215,7 @@ impl Run {
     pub(super) fn apply_what_others_said(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::ApprovalAsked { phase } => {
-                assert!(!self.has_no_turn(phase), "{phase} is asked about before what it needs is done");
+                assert!(!self.is_blocked(phase), "{phase} is asked about before what it needs is done");
                 self.change(phase, |state| {
                     assert!(!state.is_finished() && state.external.is_none(), "{phase} is asked about once");
                     (state.status, state.external) = (PhaseStatus::Waiting, Some(ExternalState::Asked { at }));
@@ -295,7 +295,7 @@ impl Run {
     }
 
     fn others_started(&mut self, phase: &PhaseId, attempt: Attempt, at: Timestamp) {
-        assert!(!self.has_no_turn(phase), "{phase} is begun before what it needs is done");
+        assert!(!self.is_blocked(phase), "{phase} is begun before what it needs is done");
         self.change(phase, |state| {
             let free = matches!(state.external, None | Some(ExternalState::Silent));
             assert!(!state.is_finished() && free, "{phase} is begun once");

@@ -182,7 +182,7 @@ impl Onward {
                 let phase = run.plan().phase(id).expect("the phase was found in this run");
                 let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
                 // Of what is not theirs, or is done, nothing is looked at: the answer is known.
-                let looks = open && matches!(phase.body, Body::External(_)) && !run.has_no_turn(id);
+                let looks = open && matches!(phase.body, Body::External(_)) && !run.is_blocked(id);
                 let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
                 let proof = looking.map(|looking| looking.prove(&AtomicBool::new(false))).unwrap_or_default();
                 let (commit, commit_is) = match &done.commit {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_store::portable::{ArtifactEntry, ArtifactEntryKind, PortableArtifact, digest};
 use onward_store::private;
 
-use crate::probe::artifact::FOLDER;
+use crate::probe::artifact::{FOLDER, remove};
 
 /// How the name of a copy begins as long as it is not whole.
 const UNFINISHED: &str = "new-";
@@ -97,13 +97,4 @@ pub(super) fn put(store: &Path, run: &str, artifact: &PortableArtifact) -> io::R
     }
     fs::rename(&aside, &named)?;
     File::open(&shelf)?.sync_all()
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(why) => Err(why),
-    }
 }

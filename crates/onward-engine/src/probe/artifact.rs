@@ -302,7 +302,8 @@ fn name(digest: &str, until: Option<Timestamp>) -> String {
     until.map_or_else(|| digest.to_owned(), |until| format!("{digest}{UNTIL}{}", until.as_second()))
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// Takes away a file, a link or a whole folder; nothing there is as good.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

@@ -4,16 +4,8 @@ use onward_core::data_limits::VALUES_MAX;
 use onward_testkit::{Ran, TestProject};
 use serde_json::Value;
 
+use crate::chain::HELD;
 use crate::project;
-
-const HELD: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b hold }
-  c: { needs: b, run: step c }
-";
 
 fn nested(levels: usize) -> String {
     format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))

@@ -10,21 +10,13 @@ use std::time::Duration;
 use onward_testkit::TestProject;
 use serde_json::Value;
 
+use crate::chain::UNFIXED;
 use crate::project;
-
-const CHAIN: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b }
-  c: { needs: b, run: \"step c 'test -e fixed'\" }
-";
 
 /// A run of which the last phase failed; everything is in the database file, the log is empty.
 fn failed() -> TestProject {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(UNFIXED);
     project.command(["run"]).expect(1);
     project
 }
@@ -249,7 +241,7 @@ fn the_first_page_is_lost_and_nothing_else() {
 #[test]
 fn a_lost_log() {
     let project = project();
-    project.plan(&CHAIN.replace("step c 'test -e fixed'", "step c hold"));
+    project.plan(&UNFIXED.replace("step c 'test -e fixed'", "step c hold"));
     let _driver = project.start(["run"]);
     project.wait_ledger("begin", "c", 1);
     project.kill_everything();
@@ -270,7 +262,7 @@ fn a_lost_log() {
 #[test]
 fn an_old_copy_of_the_database() {
     let project = project();
-    project.plan(&CHAIN.replace("step b", "step b hold"));
+    project.plan(&UNFIXED.replace("step b", "step b hold"));
     let driver = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     driver.kill();
@@ -452,7 +444,7 @@ fn a_newer_format() {
 #[test]
 fn no_repair_while_a_run_is_driven() {
     let project = project();
-    project.plan(&CHAIN.replace("step b", "step b hold"));
+    project.plan(&UNFIXED.replace("step b", "step b hold"));
     let driver = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     project.command(["doctor"]).expect(0);

@@ -5,16 +5,8 @@ use std::fs;
 
 use onward_testkit::{TestProject, wait_until};
 
+use crate::chain::UNFIXED;
 use crate::project;
-
-const CHAIN: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b }
-  c: { needs: b, run: \"step c 'test -e fixed'\" }
-";
 
 const OUTWARD: &str = "
 onward: 1
@@ -54,7 +46,7 @@ fn completed(project: &TestProject) -> Vec<String> {
 #[test]
 fn swept_away_by_git_clean() {
     for way in ["clean", "remove"] {
-        let project = in_git(CHAIN);
+        let project = in_git(UNFIXED);
         project.command(["run"]).expect(1);
         let run = project.command(["status", "--json"]).expect(0).json()["run"].as_str().expect("an id").to_owned();
         if way == "clean" {
@@ -82,7 +74,7 @@ fn swept_away_by_git_clean() {
 /// The database was overwritten while nobody looked, and git is a little behind: what an attempt left tells the rest.
 #[test]
 fn what_attempts_left_tells_the_rest() {
-    let project = in_git(&CHAIN.replace("step b", "step b hold").replace(" 'test -e fixed'", ""));
+    let project = in_git(&UNFIXED.replace("step b", "step b hold").replace(" 'test -e fixed'", ""));
     killed_in_b(&project);
     // As if git had lagged behind: the rest of the run is in no copy.
     let copy = project.git(["for-each-ref", "--format=%(objectname) %(refname)", "refs/onward/*/journal"]);
@@ -166,7 +158,7 @@ fn an_effect_after_the_last_copy_is_in_doubt() {
 /// An old copy of the database was put back. What it lacks is in git.
 #[test]
 fn an_old_copy_is_brought_up_to_date() {
-    let project = in_git(CHAIN);
+    let project = in_git(UNFIXED);
     project.write("state.json", "{}");
     project.command(["save", "early", "x", "--state", "state.json"]).expect(0);
     let old: Vec<(String, Vec<u8>)> = ["onward.db", "onward.db-wal"]
@@ -189,7 +181,7 @@ fn an_old_copy_is_brought_up_to_date() {
 /// A run that was deleted on purpose stays deleted, and a look at a whole store finds nothing.
 #[test]
 fn what_was_deleted_stays_deleted() {
-    let project = in_git(CHAIN);
+    let project = in_git(UNFIXED);
     project.command(["run"]).expect(1);
     let found = project.command(["doctor", "--json"]).expect(0).json();
     assert_eq!(found["findings"].as_array().map(Vec::len), Some(0), "{found:#}");
@@ -269,7 +261,7 @@ fn the_plan_is_gone_as_well() {
 /// listed in their order once the first is brought back.
 #[test]
 fn a_fresh_start_after_a_loss_has_a_name_of_its_own() {
-    let (project, _) = begun(CHAIN);
+    let (project, _) = begun(UNFIXED);
     let mut runs = vec![];
     for _ in 0..3 {
         fs::remove_dir_all(project.path(".onward")).expect("a folder");
@@ -294,7 +286,7 @@ fn a_fresh_start_after_a_loss_has_a_name_of_its_own() {
 /// All that is lost had come to its end. The work may be done once more, and it is said where the records are.
 #[test]
 fn what_was_finished_is_no_obstacle() {
-    let project = in_git(CHAIN);
+    let project = in_git(UNFIXED);
     project.write("fixed", "");
     project.command(["run"]).expect(0);
     fs::remove_dir_all(project.path(".onward")).expect("a folder");
@@ -307,9 +299,10 @@ fn what_was_finished_is_no_obstacle() {
 /// person has trusted it.
 #[test]
 fn a_journal_from_elsewhere_is_not_executed() {
-    let (theirs, run) = begun(&CHAIN.replace("name: demo", "name: theirs").replace("step c", "touch planted; step c"));
+    let (theirs, run) =
+        begun(&UNFIXED.replace("name: demo", "name: theirs").replace("step c", "touch planted; step c"));
     for has_a_store in [false, true] {
-        let project = in_git(CHAIN);
+        let project = in_git(UNFIXED);
         if has_a_store {
             project.command(["run"]).expect(1);
         }
@@ -335,7 +328,7 @@ fn a_journal_from_elsewhere_is_not_executed() {
 /// A second working tree has the refs of the first one in front of it. Its runs are not lost.
 #[test]
 fn another_working_tree_has_its_own_runs() {
-    let (project, run) = begun(CHAIN);
+    let (project, run) = begun(UNFIXED);
     let other = project.root().join("other");
     project.git(["worktree", "add", "-q", &other.display().to_string()]);
     let mut command = project.prepare(["run"]);
@@ -382,7 +375,7 @@ fn an_old_copy_without_its_head_is_noticed() {
 /// After the last phase somebody merged state, took a checkpoint and went back to an earlier one. Git has all of that.
 #[test]
 fn what_came_after_the_last_phase_comes_back() {
-    let (project, _) = begun(CHAIN);
+    let (project, _) = begun(UNFIXED);
     project.write("state.json", "{\"kept\":1}");
     project.command(["state", "merge", "state.json"]).expect(0);
     let id = project.command(["checkpoint", "--name", "by hand"]).expect(0).out.trim().to_owned();
@@ -511,7 +504,7 @@ fn a_first_run_needs_no_answer_of_git() {
 /// Git fails from one of its calls on, whichever it is. The repair does not say that all is well, and the next one does it all.
 #[test]
 fn a_repair_during_which_git_fails_is_no_success() {
-    let (project, _) = begun(CHAIN);
+    let (project, _) = begun(UNFIXED);
     let calls = project.root().join("calls");
     let real = std::env::var_os("PATH").expect("a path");
     let real = std::env::split_paths(&real).map(|folder| folder.join("git")).find(|git| git.is_file()).expect("git");

@@ -8,6 +8,7 @@ mod background;
 mod book;
 mod branches;
 mod brought_settings;
+mod chain;
 mod checkpoint_names;
 mod commits;
 mod conditions;

@@ -2,6 +2,7 @@
 
 use onward_testkit::{TestProject, wait_until};
 
+use crate::chain::killed_in_b;
 use crate::project;
 
 const CHAIN: &str = "
@@ -13,15 +14,6 @@ phases:
   b: { needs: a, run: step b hold }
   c: { needs: b, run: step c }
 ";
-
-/// a is done, b was at work when everything was killed.
-fn killed_in_b(project: &TestProject, plan: &str) -> String {
-    project.plan(plan);
-    let _first = project.start(["run"]);
-    project.wait_ledger("begin", "b", 1);
-    project.kill_everything();
-    project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned()
-}
 
 fn statuses(project: &TestProject) -> Vec<String> {
     let runs = project.command(["list", "--all", "--json"]).json();

@@ -1,26 +1,9 @@
 //! Going on: what is found, what is asked, what is taken up.
 
-use onward_testkit::{TestProject, wait_until};
+use onward_testkit::wait_until;
 
+use crate::chain::{HELD, killed_in_b};
 use crate::project;
-
-const CHAIN: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b hold }
-  c: { needs: b, run: step c }
-";
-
-/// a is done, b was at work when everything was killed.
-fn killed_in_b(project: &TestProject, plan: &str) -> String {
-    project.plan(plan);
-    let _first = project.start(["run"]);
-    project.wait_ledger("begin", "b", 1);
-    project.kill_everything();
-    project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned()
-}
 
 /// The clock was an hour ahead while the run worked, and was set right. When the run last moved is in the future, so
 /// nothing is guessed: it is asked about, and a resume goes on.
@@ -29,7 +12,7 @@ fn clock_went_backwards() {
     let mut project = project();
     project.set_env("LD_PRELOAD", crate::faketime());
     project.set_env("FAKETIME", "+1h");
-    killed_in_b(&project, CHAIN);
+    killed_in_b(&project, HELD);
     project.remove_env("LD_PRELOAD");
     project.remove_env("FAKETIME");
     project.open("b");
@@ -44,7 +27,7 @@ fn clock_went_backwards() {
 #[test]
 fn corrupted_checkpoint() {
     let project = project();
-    project.plan(&CHAIN.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
+    project.plan(&HELD.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
     project.write("broken", "");
     project.command(["run"]).expect(1);
     let log = project.command(["log", "--json"]).json();
@@ -71,7 +54,7 @@ fn corrupted_checkpoint() {
 #[test]
 fn newer_format() {
     let project = project();
-    project.plan(&CHAIN.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
+    project.plan(&HELD.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
     project.write("broken", "");
     project.command(["run"]).expect(1);
     let store = project.path(".onward/onward.db");
@@ -94,10 +77,10 @@ fn newer_format() {
 #[test]
 fn branch_deleted() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     project.git_init();
     project.git(["switch", "-q", "-c", "feat"]);
-    killed_in_b(&project, CHAIN);
+    killed_in_b(&project, HELD);
     project.git(["switch", "-q", "main"]);
     project.git(["branch", "-q", "-D", "feat"]);
     for words in [&["run"][..], &["run", "--resume"], &["run", "--yes"], &["resume", "--accept-stale"]] {
@@ -121,7 +104,7 @@ fn issue_text_changed() {
         project.script("gh", &format!("#!/bin/sh\necho '{issue}'\n"));
     };
     told("do this", "ready");
-    killed_in_b(&project, &CHAIN.replace("name: demo", "name: demo\nissue: { number: 42 }"));
+    killed_in_b(&project, &HELD.replace("name: demo", "name: demo\nissue: { number: 42 }"));
     told("do that", "blocked");
     project.command(["run", "--resume"]).expect(14).err_names(["issue", "--accept-stale"]);
     assert_eq!(project.order("begin"), ["a", "b"]);
@@ -139,7 +122,7 @@ fn issue_text_changed() {
 #[test]
 fn plan_edited_between() {
     let project = project();
-    killed_in_b(&project, CHAIN);
+    killed_in_b(&project, HELD);
     project.plan(
         "
         onward: 1
@@ -195,7 +178,7 @@ fn an_old_name_for_new_work() {
 #[test]
 fn orphan_still_alive() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     first.kill();
@@ -210,7 +193,7 @@ fn orphan_still_alive() {
 #[test]
 fn from_a_phase_that_is_at_work() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     first.kill();
@@ -225,7 +208,7 @@ fn from_a_phase_that_is_at_work() {
 #[test]
 fn only_what_can_be_done() {
     let project = project();
-    killed_in_b(&project, CHAIN);
+    killed_in_b(&project, HELD);
     project.command(["run", "--resume", "--only", "c"]).expect(2).err_names(["b"]);
     project.open("b");
     project.command(["run", "--resume", "--only", "b"]).expect(0);
@@ -238,7 +221,7 @@ fn only_what_can_be_done() {
 #[test]
 fn plan_file_is_gone() {
     let project = project();
-    let run = killed_in_b(&project, CHAIN);
+    let run = killed_in_b(&project, HELD);
     std::fs::remove_file(project.path("onward.yaml")).expect("the plan was there");
     project.command(["run"]).expect(14).err_names([run.as_str(), "onward.yaml", "--plan-from run"]);
     project.open("b");

@@ -4,22 +4,14 @@ use std::time::{Duration, Instant};
 
 use onward_testkit::{Signal, wait_until};
 
+use crate::chain::HELD;
 use crate::project;
-
-const CHAIN: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b hold }
-  c: { needs: b, run: step c }
-";
 
 /// Everything dies while the second phase works. The bare command goes on by itself; what was done stays done.
 #[test]
 fn killed_in_phase_two() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let _first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     project.kill_everything();
@@ -34,7 +26,7 @@ fn killed_in_phase_two() {
 #[test]
 fn two_terminals() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     let pid = first.pid().to_string();
@@ -50,7 +42,7 @@ fn two_terminals() {
 #[test]
 fn orphan_finished_meanwhile() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     first.kill();
@@ -104,7 +96,7 @@ fn ctrl_c_keeps_the_note() {
 #[test]
 fn a_checkpoint_by_hand_while_a_driver_works() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     let id = project.command(["checkpoint", "--name", "before-lunch"]).expect(0).out.trim().to_owned();
@@ -149,7 +141,7 @@ fn keys_of_later_versions_stop_a_run_before_it_starts() {
 #[test]
 fn fresh_start_keeps_the_old_run() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let _first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     project.kill_everything();
@@ -203,7 +195,7 @@ fn two_starts_at_once_make_one_run() {
 #[test]
 fn a_log_without_its_database_is_kept() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     first.kill();
@@ -253,7 +245,7 @@ fn a_living_orphan_without_its_folder_is_waited_for() {
 #[test]
 fn a_living_run_is_not_deleted() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
     first.kill();

@@ -4,20 +4,12 @@ use std::fs;
 
 use onward_testkit::{Ran, TestProject, wait_until};
 
+use crate::chain::HELD;
 use crate::project;
-
-const CHAIN: &str = "
-onward: 1
-name: demo
-phases:
-  a: { run: step a }
-  b: { needs: a, run: step b hold }
-  c: { needs: b, run: step c }
-";
 
 fn in_git() -> TestProject {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     project.git_init();
     project
 }
@@ -44,7 +36,7 @@ fn driven_without_a_store(project: &TestProject, take_away: impl FnOnce()) -> Ra
 #[test]
 fn a_driver_notices_that_its_store_was_deleted() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let folder = project.path(".onward");
     let ended = driven_without_a_store(&project, || fs::remove_dir_all(&folder).expect("our own folder"));
     assert!(ended.err.contains("was deleted") && ended.err.contains("git has no copy"), "{ended}");
@@ -76,7 +68,7 @@ fn what_a_deleted_database_knew_is_in_git() {
 #[test]
 fn a_database_that_was_moved_is_found_again() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let aside = project.root().join("aside");
     fs::create_dir(&aside).expect("our own folder");
     let ended = driven_without_a_store(&project, || {
@@ -100,7 +92,7 @@ fn a_database_that_was_moved_is_found_again() {
 #[test]
 fn a_log_that_was_deleted_is_noticed() {
     let project = project();
-    project.plan(CHAIN);
+    project.plan(HELD);
     let log = project.path(".onward/onward.db-wal");
     let ended = driven_without_a_store(&project, || fs::remove_file(&log).expect("our own file"));
     assert!(ended.err.contains("onward.db-wal was deleted"), "{ended}");

@@ -159,7 +159,7 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     if state.in_doubt {
         return no(format!("phase {id} is in doubt, and a person has to say what becomes of it"));
     }
-    if run.has_no_turn(id) {
+    if run.is_blocked(id) {
         let is_open = |need: &&PhaseId| run.phase_state(need).is_some_and(|state| !state.is_finished());
         return match phase.needs.iter().map(|need| &need.phase).find(is_open) {
             Some(need) => no(format!("phase {id} needs {need}, which is not done")),
