@@ -140,7 +140,7 @@ mod tests {
         assert!(places.is_sorted(), "{second}");
     }
 
-    /// What remains is told behind the task, and nobody is told that he was interrupted.
+    /// The remaining work is told behind the task, and nobody is told that he was interrupted.
     #[test]
     fn what_remains_is_told() {
         let parts = PromptParts {

@@ -2,7 +2,7 @@
 
 /// Shorter runs of backticks or tildes are no fence.
 const FENCE_CHARS_MIN: usize = 3;
-/// What is indented further is text of what stands around it.
+/// Blanks before a fence at most; a line that is indented further is text of its surroundings.
 const FENCE_INDENT_MAX: usize = 3;
 /// Words behind a fence that say that a plan may stand in it.
 const PLAN_WORDS: [&str; 3] = ["yaml", "yml", "json"];

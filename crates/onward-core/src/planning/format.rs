@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::plan::parse;
 
-    /// What agents are shown is a plan that the checker has nothing to say about, not even a warning.
+    /// The example that agents are shown is a plan that the checker has nothing to say about, not even a warning.
     #[test]
     fn the_example_is_a_plan_without_fault() {
         let parsed = parse(EXAMPLE);

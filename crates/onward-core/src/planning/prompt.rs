@@ -22,7 +22,7 @@ pub fn for_a_task(task: &str) -> String {
     format!("Write a plan for this task:\n\n{task}\n\n# How to answer\n\n{HOW_TO_ANSWER}\n# What a plan is\n\n{about}")
 }
 
-/// What an agent is told that makes another plan for a run.
+/// The facts of a run for an agent that makes another plan for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplanTold<'a> {
     /// The phase that asked.

@@ -52,7 +52,7 @@ pub enum Stage {
     Refused { because: Because, why: String },
 }
 
-/// Who makes another plan.
+/// The script or agent that makes another plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanMaker {
     /// The command of the plan's author prints it.
@@ -61,7 +61,7 @@ pub enum PlanMaker {
     Agent(Box<AgentWork>),
 }
 
-/// What keeps an agent from making another plan.
+/// The reason that keeps an agent from making another plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplanHold {
     /// It was hit, and opens at this time.
@@ -181,7 +181,7 @@ impl Run {
         }
     }
 
-    /// Who makes another plan for a phase; none where nobody can.
+    /// The maker of another plan for a phase; none where nobody can.
     pub fn plan_maker(&self, phase: &PhaseId) -> Option<PlanMaker> {
         if let Some(script) = self.replan_rules(phase).run {
             return Some(PlanMaker::Command(script));
@@ -213,7 +213,7 @@ impl Run {
         }
     }
 
-    /// What keeps a proposed plan from taking the place of the present one, as the run stands.
+    /// The reason that keeps a proposed plan from taking the place of the present one, as the run stands.
     pub fn refuses(&self, phase: &PhaseId, proposed: &Plan) -> Option<Refused> {
         self.judge_proposal(phase, proposed).err()
     }

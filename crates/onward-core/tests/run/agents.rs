@@ -254,7 +254,7 @@ fn done_with_work_remaining_is_overruled() {
     assert_eq!(story.state("a").attempts, 3);
 }
 
-/// What remains does not change, twice: stuck. A person's retry gives it new rounds.
+/// The remaining work does not change, twice: stuck. A person's retry gives it new rounds.
 #[test]
 fn the_same_work_remaining_is_stuck() {
     let mut story = driven("");

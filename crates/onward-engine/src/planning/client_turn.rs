@@ -57,12 +57,12 @@ pub(crate) struct TurnPlace<'a> {
     pub(crate) working_directory: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) until: Instant,
-    pub(crate) leave: Leave<'a>,
+    pub(crate) leave: LeaveTurn<'a>,
 }
 
 /// How a turn is given up.
 #[derive(Clone, Copy)]
-pub(crate) enum Leave<'a> {
+pub(crate) enum LeaveTurn<'a> {
     /// By the signals of this process: the first asks, another one kills.
     BySignals,
     /// By whoever waits for it: at once.
@@ -218,7 +218,7 @@ struct Leaving {
 impl Leaving {
     fn look(&mut self, place: &TurnPlace<'_>) {
         match place.leave {
-            Leave::BySignals => {
+            LeaveTurn::BySignals => {
                 self.signals += stop::take().len();
                 if stop::asked().is_some() && !self.asked {
                     let _ = attendant::ask_to_stop(&place.folder, StopRequest::Interrupt);
@@ -228,7 +228,7 @@ impl Leaving {
                     self.kill(&place.folder);
                 }
             }
-            Leave::ByFlag(unwanted) => {
+            LeaveTurn::ByFlag(unwanted) => {
                 if unwanted.load(Ordering::Relaxed) || stop::asked().is_some() {
                     self.asked = true;
                     self.kill(&place.folder);

@@ -12,7 +12,7 @@ use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::ids_and_keys::session_id;
 use onward_core::planning::{CORRECTIONS_MAX, correction, no_plan, plan_text};
 
-use super::client_turn::{Leave, PlanningClient, PlanningNews, TurnFault, TurnPlace};
+use super::client_turn::{LeaveTurn, PlanningClient, PlanningNews, TurnFault, TurnPlace};
 use crate::attendant::AttemptFolder;
 use crate::redact::secrets;
 use crate::sys::stop;
@@ -37,10 +37,10 @@ pub(crate) struct PlanningPlace<'a> {
     pub(crate) working_directory: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) time_max: Duration,
-    pub(crate) leave: Leave<'a>,
+    pub(crate) leave: LeaveTurn<'a>,
 }
 
-/// What is wrong with a text, in the words of the next prompt and in those of an error.
+/// The faults of a text, in the words of the next prompt and in those of an error.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Objection {
     pub(crate) text: String,
@@ -68,7 +68,7 @@ impl Objection {
     }
 }
 
-/// What came of a conversation that gave no plan.
+/// The end of a conversation that gave no plan.
 #[derive(Debug)]
 pub(crate) enum NoPlan {
     GivenUp,
@@ -225,12 +225,12 @@ impl Conversation<'_> {
     }
 }
 
-impl Leave<'_> {
+impl LeaveTurn<'_> {
     /// Whether nobody waits for it any more.
     fn is_wanted(self) -> bool {
         let unwanted = match self {
-            Leave::BySignals => false,
-            Leave::ByFlag(unwanted) => unwanted.load(std::sync::atomic::Ordering::Relaxed),
+            LeaveTurn::BySignals => false,
+            LeaveTurn::ByFlag(unwanted) => unwanted.load(std::sync::atomic::Ordering::Relaxed),
         };
         unwanted || stop::asked().is_some()
     }

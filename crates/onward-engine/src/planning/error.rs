@@ -43,7 +43,7 @@ pub struct WrongPlan {
     pub text: String,
     /// All that the checker says.
     pub diagnostics: Vec<Diagnostic>,
-    /// What else is wrong; empty where the checker says it.
+    /// The fault beside these; empty where the checker says it.
     pub why: String,
     /// The file in which it was kept.
     pub kept: PathBuf,

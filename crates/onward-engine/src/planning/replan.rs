@@ -15,7 +15,7 @@ use onward_core::plan::{self, MarkdownSettings, Plan};
 use onward_core::planning::{ReplanTold, for_a_replan};
 use onward_core::run::{PhaseStatus, Run};
 
-use super::client_turn::{Leave, PlanningClient};
+use super::client_turn::{LeaveTurn, PlanningClient};
 use super::conversation::{NoPlan, Objection, PlanningPlace, converse};
 use crate::error::Error;
 use crate::executor::shell;
@@ -45,7 +45,7 @@ pub(crate) struct AgentReplan {
     time_max: Duration,
 }
 
-/// What came of it.
+/// The outcome of a replan by an agent.
 pub(crate) enum ReplanMade {
     Plan(Box<Plan>),
     /// It was turned away by a limit.
@@ -90,7 +90,7 @@ impl AgentReplan {
             working_directory: shell::top(&self.project, &self.run),
             env: self.env.clone().map_err(failed)?,
             time_max: self.time_max,
-            leave: Leave::ByFlag(given_up),
+            leave: LeaveTurn::ByFlag(given_up),
         };
         let made = converse(&client, &place, &self.prompt(), |text| self.check(text), &mut |_| {});
         Ok(match made {

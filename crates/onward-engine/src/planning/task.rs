@@ -12,7 +12,7 @@ use onward_core::plan;
 use onward_core::planning::{CORRECTIONS_MAX, for_a_task};
 use serde_json::json;
 
-use super::client_turn::{Leave, PlanningClient, PlanningNews};
+use super::client_turn::{LeaveTurn, PlanningClient, PlanningNews};
 use super::conversation::{NoPlan, Objection, PlanningCost, PlanningPlace, converse};
 use super::error::{PlanningError, WrongPlan};
 use crate::Onward;
@@ -86,7 +86,7 @@ pub fn plan_task(from: &Path, request: &TaskRequest, heard: &mut dyn FnMut(Plann
         working_directory: onward.project.top.clone(),
         env: shell::inherited(),
         time_max: request.time_max,
-        leave: Leave::BySignals,
+        leave: LeaveTurn::BySignals,
     };
     let shown = path.as_deref().map_or(FILE.to_owned(), |path| onward.project.relative(path));
     let check = |text: &str| check(&onward.project, &shown, text);

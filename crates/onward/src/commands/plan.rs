@@ -26,13 +26,13 @@ pub(super) fn plan(args: &args::PlanArgs) -> Result<u8, Failure> {
     if !args.yes && !is_printed && !answerer.is_person() {
         return Err(nobody_to_say_yes(args));
     }
-    let shows = if args.quiet { Progress::Hidden } else { Progress::Shown };
+    let shows = if args.quiet { PlanningProgress::Hidden } else { PlanningProgress::Shown };
     let planned = written(&request, shows)?;
     if is_printed {
         planned.forget();
         return Ok(print(&planned, args));
     }
-    if !args.yes && !agreed(&planned, Then::Saved)? {
+    if !args.yes && !agreed(&planned, AfterYes::Saved)? {
         return left(&planned, args);
     }
     let told = planning::saved(&planned);
@@ -50,24 +50,24 @@ pub(super) fn plan(args: &args::PlanArgs) -> Result<u8, Failure> {
 
 /// Whether what the agent says and does is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum PlanningProgress {
     Shown,
     Hidden,
 }
 
-/// What follows a yes.
+/// The step that follows a yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum AfterYes {
     Saved,
     SavedAndRun,
 }
 
-fn written(request: &TaskRequest, progress: Progress) -> Result<PlannedTask, Failure> {
-    if progress == Progress::Shown {
+fn written(request: &TaskRequest, progress: PlanningProgress) -> Result<PlannedTask, Failure> {
+    if progress == PlanningProgress::Shown {
         render::say(planning::BEGINS);
     }
     let mut heard = |news: PlanningNews| {
-        if progress == Progress::Shown {
+        if progress == PlanningProgress::Shown {
             render::say(&planning::news(&news));
         }
     };
@@ -75,11 +75,11 @@ fn written(request: &TaskRequest, progress: Progress) -> Result<PlannedTask, Fai
 }
 
 /// Shows the plan and asks. Only an outspoken yes is one.
-fn agreed(planned: &PlannedTask, then: Then) -> Result<bool, Failure> {
+fn agreed(planned: &PlannedTask, then: AfterYes) -> Result<bool, Failure> {
     render::say(&planning::page(planned));
     let question = match then {
-        Then::Saved => planning::SAVE,
-        Then::SavedAndRun => planning::SAVE_AND_RUN,
+        AfterYes::Saved => planning::SAVE,
+        AfterYes::SavedAndRun => planning::SAVE_AND_RUN,
     };
     for _ in 0..TRIES_MAX {
         let Some(answer) = prompt::ask(question) else { break };
@@ -134,9 +134,9 @@ fn from_stdin() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What became of the first plan of a project.
+/// The fate of the first plan of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FirstPlan {
+pub(super) enum FirstPlanFate {
     Saved,
     Declined,
     /// The person named no task.
@@ -144,18 +144,18 @@ pub(super) enum FirstPlan {
 }
 
 /// `onward run` where there is no plan, at a terminal: the person says what is to be done, an agent plans it, and the person agrees.
-pub(super) fn first(no_plan: &Failure) -> Result<FirstPlan, Failure> {
+pub(super) fn first(no_plan: &Failure) -> Result<FirstPlanFate, Failure> {
     render::say(&format!("{}\n", render::safe::line(&no_plan.what)));
     let Some(task) = prompt::ask(planning::TASK).filter(|task| !task.is_empty()) else {
         stop::demand_none()?;
-        return Ok(FirstPlan::NoTask);
+        return Ok(FirstPlanFate::NoTask);
     };
     let request = TaskRequest { task, agent: None, target: PlanTarget::Project, time_max: PLANNING_TIME_MAX };
-    let planned = written(&request, Progress::Shown)?;
-    if !agreed(&planned, Then::SavedAndRun)? {
+    let planned = written(&request, PlanningProgress::Shown)?;
+    if !agreed(&planned, AfterYes::SavedAndRun)? {
         render::say(&planning::not_saved(&planned.keep()?));
-        return Ok(FirstPlan::Declined);
+        return Ok(FirstPlanFate::Declined);
     }
     planned.save()?;
-    Ok(FirstPlan::Saved)
+    Ok(FirstPlanFate::Saved)
 }

@@ -19,7 +19,7 @@ use super::ask::{self, Said, Settled};
 use super::ask_approval;
 use super::detach;
 use super::foreign;
-use super::plan::{self, FirstPlan};
+use super::plan::{self, FirstPlanFate};
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, prune, replan};
 use crate::args;
@@ -148,7 +148,7 @@ fn go_on(
     drive(onward, request, found, answerer, report)
 }
 
-/// What is unfinished, after a damaged store was seen to and a missing plan was written; none where a person does not want that plan.
+/// The unfinished work, after a damaged store was seen to and a missing plan was written; none where a person does not want that plan.
 fn find(
     onward: &mut Onward,
     request: &Request,
@@ -162,9 +162,9 @@ fn find(
         Err(why @ Error::NoPlan { .. }) if answerer.is_person() && !args.json => {
             let no_plan = Failure::from(why);
             match plan::first(&no_plan)? {
-                FirstPlan::Saved => {}
-                FirstPlan::Declined => return Ok(None),
-                FirstPlan::NoTask => return Err(no_plan),
+                FirstPlanFate::Saved => {}
+                FirstPlanFate::Declined => return Ok(None),
+                FirstPlanFate::NoTask => return Err(no_plan),
             }
         }
         other => return Ok(Some(other?)),

@@ -20,7 +20,7 @@ pub(crate) const SAVE_AND_RUN: &str = "Save this plan and run it? (y)es  (v)iew 
 /// Of a script or a prompt in the list of phases.
 const WORK_CHARS_MAX: usize = 70;
 
-/// What became of the plan.
+/// The fate of the plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kept<'a> {
     Saved,
