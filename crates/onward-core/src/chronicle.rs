@@ -182,6 +182,8 @@ impl Chronicle {
             | Event::NoticeFailed { .. }
             | Event::RequirementsSeen { .. }
             | Event::IssueLabelled { .. }
+            | Event::GroupAwaited { .. }
+            | Event::GroupEntered { .. }
             | Event::IssueNotLabelled { .. }
             | Event::DriverStarted { .. }
             | Event::AttemptStarted { .. }

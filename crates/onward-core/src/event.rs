@@ -105,6 +105,17 @@ pub enum Event {
         phase: PhaseId,
         reason: String,
     },
+    /// Another run of its group is at work, or a phase of that one: nothing is started before it is this one's turn.
+    GroupAwaited {
+        group: String,
+        /// The run that is at work, where it has said who it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<RunId>,
+    },
+    /// It was the run's turn in its group.
+    GroupEntered {
+        group: String,
+    },
     /// The intent to try a phase; durable before anything is started.
     AttemptStarted {
         phase: PhaseId,

@@ -120,6 +120,8 @@ pub enum Input {
     },
     /// Another run has hit a limit that this one may draw on.
     LimitElsewhere(ClosedElsewhere),
+    /// It was looked whether it is the run's turn in the group that it waits for.
+    GroupSeen(GroupSeen),
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.
@@ -173,6 +175,24 @@ pub struct Begin {
     pub bounds: Bounds,
     /// Limits that other runs have hit and that are still closed.
     pub closed: Vec<ClosedElsewhere>,
+    /// The group of the run, where another one of it is at work.
+    pub busy: Option<BusyGroup>,
+}
+
+/// The state of a group of runs, as one that waits for it finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupSeen {
+    /// It is this one's turn.
+    Entered,
+    /// Another run is at work, perhaps without having said who it is.
+    Busy { by: Option<RunId> },
+}
+
+/// A group that is busy when a driver begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusyGroup {
+    pub group: String,
+    pub by: Option<RunId>,
 }
 
 /// A limit that another run has hit.

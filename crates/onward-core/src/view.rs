@@ -22,6 +22,7 @@ use crate::plan::{Phase, shown_names};
 use crate::resume::{Finding, Weight};
 use crate::run::budgets::SharedBudget;
 use crate::run::context::ExpressionContext;
+use crate::run::groups::AwaitedGroup;
 use crate::run::replans::{Asked, Stage};
 use crate::run::{AdoptedPhase, PhaseState, PhaseStatus, Run, RunStatus, schedule};
 
@@ -76,6 +77,9 @@ pub struct StatusView {
     pub resume: Option<String>,
     /// The thing that an otherwise idle run waits for, and until when.
     pub waiting: Option<WaitingFor>,
+    /// The group that the run waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<AwaitedGroup>,
     /// When a run that is paused should be started again, where that is known.
     pub retry_at: Option<Timestamp>,
     /// How far a saved state says that its work is.
@@ -359,6 +363,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         resumable,
         resume: resumable.then(|| resume_command(&run.id)),
         waiting: waiting(run, alive),
+        group: run.awaited_group().filter(|_| alive.driver.is_some()).cloned(),
         retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
         saved: saved_progress(run),
         cost_usd: run.cost_nano_usd().map(usd),

@@ -150,6 +150,18 @@ const MEANING: &[Row] = &[
         4,
         "`vendor`?",
     ),
+    (
+        Code::BadExpression,
+        "onward: 1\nconcurrency: 'load-${{ env.X }}'\nphases: { a: { run: x } }",
+        2,
+        "it may ask for inputs",
+    ),
+    (
+        Code::BadValue,
+        "onward: 1\nconcurrency: { group: a, when-busy: fail, cancel-in-progress: true }\nphases: { a: { run: x } }",
+        2,
+        "contradict",
+    ),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, resources: { cpus: 1 } }", 3, "`resources`"),
     (
         Code::NoEffect,

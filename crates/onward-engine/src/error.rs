@@ -77,6 +77,12 @@ pub enum Error {
     Config { file: String, text: String, diagnostics: Vec<Diagnostic> },
     #[error("run {run} is driven by process {} on {} since {}", driver.pid, driver.host, driver.since)]
     Driven { run: RunId, driver: DriverView },
+    /// The plan says that such a run is not to wait.
+    #[error("the group {group} is busy: {} is at work in it", by_in_words(by.as_ref()))]
+    GroupBusy { group: String, by: Option<RunId> },
+    /// It would wait for the run that it is a phase of.
+    #[error("the group {group} is busy for good: run {by}, in a phase of which this was started, is at work in it")]
+    GroupOfItself { group: String, by: RunId },
     #[error("cannot resume run {run}")]
     Refused { run: RunId, reasons: Vec<String> },
     /// Findings around the run forbid it.
@@ -200,6 +206,10 @@ pub struct Left {
     pub run: Option<RunId>,
     /// The newest checkpoint of the run that can be read.
     pub good: Option<CheckpointId>,
+}
+
+fn by_in_words(by: Option<&RunId>) -> String {
+    by.map_or_else(|| "another run".to_owned(), |by| format!("run {by}"))
 }
 
 impl From<Unfit> for Error {

@@ -19,8 +19,9 @@ use onward_engine::{Error, NoThread, Project, stop};
 use crate::args::Audience;
 use crate::render;
 use pages::{
-    answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown,
-    lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use, unanswered, untrusted,
+    answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, group_busy, halfway_back, illegal,
+    loss_unknown, lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use, unanswered,
+    untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -318,6 +319,8 @@ impl FailurePage {
                 Self::new(exit::USAGE, "config-invalid", what).diagnosed(&file, &text, &diagnostics)
             }
             Error::Driven { run, .. } => Self::new(exit::DRIVEN, "driven", what).look_at("status", &run),
+            Error::GroupBusy { by, .. } => group_busy(what, by.as_ref()),
+            Error::GroupOfItself { by, .. } => group_busy(what, Some(&by)),
             Error::Refused { run, reasons } => {
                 Self::new(exit::REFUSED, "refused", what).more(reasons).look_at("show", &run)
             }
@@ -465,6 +468,9 @@ mod tests {
             (17, Error::PlanNewer { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
             (2, Error::Inputs { file: "p.yaml".into(), diagnostics: Vec::new() }),
             (2, Error::Config { file: "c.yaml".into(), text: text(), diagnostics: Vec::new() }),
+            (11, Error::GroupBusy { group: "load".into(), by: Some(run()) }),
+            (11, Error::GroupBusy { group: "load".into(), by: None }),
+            (11, Error::GroupOfItself { group: "load".into(), by: run() }),
             (11, Error::Driven { run: run(), driver }),
             (13, Error::Forbidden { run: run(), findings: Vec::new() }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),

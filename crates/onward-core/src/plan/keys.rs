@@ -12,7 +12,7 @@ use super::freshness::{IfAhead, IfChanged, IssueSync};
 use super::model::{
     Effects, LossKind as PhaseValue, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness,
 };
-use super::parts::{IfExpired, IfSilent, MayEdit, Occasion, ReplanWhen, Scope, WhenLimited};
+use super::parts::{IfExpired, IfSilent, MayEdit, Occasion, ReplanWhen, Scope, WhenBusy, WhenLimited};
 
 const COUNT: Shape = Integer { min: 0, max: 1_000_000 };
 const POSITIVE: Shape = Integer { min: 1, max: 1_000_000 };
@@ -92,9 +92,12 @@ const PLAN_FIELDS: &[Field] = &[
     field("on-failure", Choice(PlanFailure::WORDS), "Consequence of a failed phase for the others.")
         .default("finish")
         .example("continue"),
-    field("concurrency", Mapping(&CONCURRENCY), "Runs that must not overlap.")
-        .example("{ group: load, when-busy: wait }")
-        .not_yet(),
+    field(
+        "concurrency",
+        CONCURRENCY_FORMS,
+        "Runs of the project that are not at work at the same time; or only the name of their group.",
+    )
+    .example("{ group: load, when-busy: fail }"),
     field("limits", Table(NameRule::Name, &LIMIT), "Named pools that phases draw on.")
         .example("{ api: { max-parallel: 2, rate: 60/1m } }"),
     field("freshness", Mapping(&FRESHNESS), "Facts that are checked on every resume.")
@@ -253,6 +256,7 @@ pub(super) static NEED_KEYS: Keys = Keys::of(
 
 /// Blocks of which the one value that matters most may stand alone; `short_forms` writes them out.
 const RETRY_FORMS: Shape = Either(&[RETRIES_MAX, Mapping(&RETRY)]);
+const CONCURRENCY_FORMS: Shape = Either(&[Line, Mapping(&CONCURRENCY)]);
 const APPROVAL_FORMS: Shape = Either(&[Template, Mapping(&APPROVAL)]);
 const ARTIFACTS: Shape = Either(&[List(&Path), Table(NameRule::Name, &ARTIFACT)]);
 
@@ -383,11 +387,23 @@ pub(super) static REQUIREMENT: Keys = Keys::of(
     ],
 );
 
-static CONCURRENCY: Keys = Keys::of(
+pub(super) static CONCURRENCY: Keys = Keys::of(
     "`concurrency`",
     &[
-        field("group", Line, "Runs of one group do not overlap.").required().example("load"),
-        field("when-busy", Choice(&["fail", "wait", "cancel"]), "The fate of a second run.").example("wait"),
+        field("group", Line, "Name of the group; it may ask for inputs.")
+            .required()
+            .example("load-${{ inputs.region }}"),
+        field(
+            "when-busy",
+            Choice(WhenBusy::WORDS),
+            "What a run does while another of its group is at work: `wait` for its end, `fail` with exit code 11 before \
+             anything is made, or `cancel` that one and take its place.",
+        )
+        .default("wait")
+        .example("fail"),
+        field("cancel-in-progress", Boolean, "`true` is `when-busy: cancel`, as GitHub Actions writes it.")
+            .default("false")
+            .example("true"),
     ],
 );
 

@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use super::graph::{Ancestors, NeedsGraph};
 use super::keys::BUILT_IN_AGENTS;
 use super::read::Draft;
-use super::{inputs, lint, meaning_parts, references};
+use super::{concurrency, inputs, lint, meaning_parts, references};
 use crate::document::check::Checker;
 use crate::document::suggest::{did_you_mean, worth_it};
 use crate::document::tree::{Node, NodeContent, NodeEntry};
@@ -22,6 +22,7 @@ pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &
     }
     inputs::check_declared(root, faults);
     meaning_parts::check(root, faults);
+    concurrency::check(root, faults);
     let graph = connect(drafts, faults);
     cycles(drafts, &graph, faults);
     same_id(drafts, finally, faults);

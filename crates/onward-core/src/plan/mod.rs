@@ -3,6 +3,7 @@
 //! The way is `parse`: text → tree, checked against the tables in `keys` (both in [`crate::document`]) → `short_forms` written
 //! out → `read` into the `model` → `meaning`. A plan in Markdown ([`crate::markdown`]) becomes a [`Plan`] in `from_markdown`.
 
+mod concurrency;
 mod digest;
 pub mod expand;
 mod freshness;

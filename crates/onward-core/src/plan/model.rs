@@ -13,8 +13,8 @@ use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
 use super::parts::{
-    Approval, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, NoticeRule, ReplanKeys, ReplanRules,
-    Requirement, Situation, Uses,
+    Approval, Concurrency, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, NoticeRule, ReplanKeys,
+    ReplanRules, Requirement, Situation, Uses,
 };
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
@@ -76,6 +76,9 @@ pub struct Plan {
     /// The agent that phases share: it makes another plan for a phase that is not an agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<serde_json::Value>,
+    /// The runs beside which one of this plan is not at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<Concurrency>,
 }
 
 /// A member of the team as the plan names it.
@@ -415,6 +418,7 @@ impl Plan {
             notices: Vec::new(),
             requires: Vec::new(),
             default_agent: None,
+            concurrency: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Short forms of a plan, written out: `retry: 2`, `approval: "Release it?"`, `artifacts: [build/app]`.
+//! Short forms of a plan, written out: `retry: 2`, `concurrency: load`, `approval: "Release it?"`, `artifacts: [build/app]`.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ pub(super) fn write_out(root: &mut Node) {
     for entry in entries {
         match (entry.key.as_str(), &mut entry.value.content) {
             ("defaults", _) => phase(&mut entry.value),
+            ("concurrency", _) => under(&mut entry.value, "group"),
             ("phases" | "finally", NodeContent::Mapping(phases)) => {
                 for it in phases {
                     phase(&mut it.value);

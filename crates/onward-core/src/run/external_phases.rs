@@ -341,7 +341,8 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
         return None;
     }
     let follows = run.derived.external.iter().find_map(|&at| follow(run, &run.plan().phases[at], &run.phases[at], now));
-    follows.or_else(|| ask(run))
+    // What others are at work on goes on; a person is asked once the run has its turn.
+    follows.or_else(|| ask(run).filter(|_| run.awaited_group().is_none()))
 }
 
 /// The end of a run that nobody drives, once others have done or failed all that was theirs.

@@ -14,6 +14,7 @@ pub mod context;
 mod decide;
 mod derived_state;
 mod external_phases;
+pub mod groups;
 mod index;
 mod issue_labels;
 pub mod iteration;

@@ -134,6 +134,9 @@ pub(super) fn all_wait_for_others(run: &Run, now: Timestamp) -> bool {
 
 /// The reason in words why a ready phase is not started now.
 pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Option<String> {
+    if let Some(group) = run.awaited_group() {
+        return Some(format!("the run waits for {}", group.words()));
+    }
     if let Some(until) = state.not_before.filter(|until| *until > now) {
         let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
         return Some(format!("{what} in {}", crate::words::countdown(until, now)));

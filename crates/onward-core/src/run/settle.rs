@@ -127,6 +127,9 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         let paused = reason.is_a_pause();
         return Some(if paused { Event::RunPaused { reason, until: None } } else { Event::RunStopped { reason } });
     }
+    if run.awaited_group().is_some() {
+        return None;
+    }
     if run.stop.is_none() && !run.derived.probing.is_empty() {
         return None;
     }
@@ -179,7 +182,8 @@ pub(super) fn may_start(run: &Run) -> bool {
     let failure_allows = run.failure_allows();
     let free =
         run.stop.is_none() && run.derived.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
-    run.epoch > 0 && free && recovered && failure_allows
+    let its_turn = run.awaited_group().is_none();
+    run.epoch > 0 && free && its_turn && recovered && failure_allows
 }
 
 fn only_that_is_finished(run: &Run) -> bool {

@@ -397,6 +397,8 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::WorldSeen { .. }
         | Event::RequirementsSeen { .. }
         | Event::IssueLabelled { .. }
+        | Event::GroupAwaited { .. }
+        | Event::GroupEntered { .. }
         | Event::IssueNotLabelled { .. }
         | Event::PlanRevised(_)
         | Event::ReplanAllowed

@@ -58,7 +58,7 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     effects.extend(requirements::wanted(run, now));
     effects.extend(run.label_wanted().map(|phase| Effect::LabelIssue { phase: phase.clone() }));
     effects.extend(run.patience_ends(now).map(Effect::WakeAt));
-    if run.stop.is_none() && run.epoch > 0 {
+    if run.stop.is_none() && run.epoch > 0 && run.awaited_group().is_none() {
         effects.extend(run.replan_wanted().and_then(|phase| match run.replan_is_held(now) {
             Some(ReplanHold::Limit(until)) => Some(Effect::WakeAt(until)),
             Some(ReplanHold::Money) => None,

@@ -71,7 +71,8 @@ pub struct PhaseWaiting {
 pub struct LiveWait {
     /// As it is told behind "waiting for".
     pub what: String,
-    pub until: Timestamp,
+    /// None where nobody knows.
+    pub until: Option<Timestamp>,
 }
 
 /// `3/10`.
@@ -123,9 +124,7 @@ impl LiveView {
             counts: PhaseCounts::default(),
             since,
             done_by: super::durations::done_by(run, expected, now),
-            awaited: schedule::awaited(run, now)
-                .filter(|awaited| run.running().next().is_none() || is_a_limit(&awaited.what))
-                .map(|awaited| LiveWait { what: awaited.words(), until: awaited.until }),
+            awaited: awaited(run, now),
             stopping: run.stop.is_some(),
         };
         let (mut failures, names) = (Vec::new(), shown_names(run.plan()));
@@ -187,6 +186,15 @@ fn cut<'a, T>(
     if lines > 0 && all.len() > shown {
         rows.push(more(all.len() - shown));
     }
+}
+
+fn awaited(run: &Run, now: Timestamp) -> Option<LiveWait> {
+    if let Some(group) = run.awaited_group() {
+        return Some(LiveWait { what: group.words(), until: None });
+    }
+    let awaited = schedule::awaited(run, now)?;
+    let counts = run.running().next().is_none() || is_a_limit(&awaited.what);
+    counts.then(|| LiveWait { what: awaited.words(), until: Some(awaited.until) })
 }
 
 fn is_a_limit(what: &Opens) -> bool {

@@ -40,5 +40,6 @@ pub(crate) fn begin(epoch: u64) -> Begin {
         resumption: Resumption::default(),
         bounds: Bounds::default(),
         closed: Vec::new(),
+        busy: None,
     }
 }

@@ -10,6 +10,7 @@ mod compound;
 mod cut_short;
 mod external_phases;
 mod failures;
+mod groups;
 mod limits;
 mod live_view;
 mod notices;

@@ -184,7 +184,9 @@ impl Driver<'_> {
         self.world.demand_in_place()?;
         // First, so that nothing of what else came is started against a limit that is closed.
         let closed = self.world.limits_elsewhere(self.committer.run());
-        let mut arrived = self.stop_first(closed.into_iter().chain(happened.inputs).map(Arrived::from).collect());
+        let group = self.world.group(self.committer.run());
+        let heard = closed.into_iter().chain(happened.inputs).chain(group);
+        let mut arrived = self.stop_first(heard.map(Arrived::from).collect());
         if happened.status_asked {
             let view = self.world.status(self.committer.run());
             self.reporter.update(&Update::Status(&view));

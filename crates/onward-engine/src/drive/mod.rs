@@ -5,6 +5,7 @@ mod attempt_files;
 pub(crate) mod committer;
 mod driver;
 pub(crate) mod earlier_attempts;
+pub(crate) mod groups;
 pub(crate) mod in_place;
 pub(crate) mod inbox;
 pub(crate) mod keyframes;

@@ -17,6 +17,7 @@ use crate::attendant::{self, SpawnError};
 use crate::commands::replan::{self, Replanning};
 use crate::drive::attempt_files::AttemptFiles;
 use crate::drive::earlier_attempts::{Cleared, Former};
+use crate::drive::groups::GroupPlace;
 use crate::drive::in_place::InPlace;
 use crate::drive::reporter::AttemptOutput;
 use crate::drive::running_attempt::{Flight, Landed, boot_now};
@@ -65,6 +66,8 @@ pub(crate) struct Flights<'a> {
     replanning: Option<Replanning>,
     tree: WorkingTree,
     shared: SharedLimits,
+    /// The run's place among those that are not at work at the same time.
+    group: Option<GroupPlace>,
     output: AttemptFiles<'a>,
     /// Somebody wants to know how far it is, and was not told yet.
     status_asked: bool,
@@ -92,9 +95,15 @@ impl<'a> Flights<'a> {
             replanning,
             tree,
             shared,
+            group: None,
             output,
             status_asked,
         }
+    }
+
+    /// The run has a place in a group, and perhaps its turn.
+    pub(crate) fn in_group(self, group: Option<GroupPlace>) -> Self {
+        Self { group, ..self }
     }
 
     /// Attempts that are over.
@@ -394,6 +403,12 @@ impl World for Flights<'_> {
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {
         let now = self.now();
         self.shared.closed_by_others(run, now)
+    }
+
+    fn group(&mut self, run: &Run) -> Option<Input> {
+        run.awaited_group()?;
+        let group = self.group.as_mut()?;
+        Some(Input::GroupSeen(group.look(self.project, &run.id)))
     }
 
     fn tree(&mut self) -> &mut dyn TreeWorld {

@@ -56,6 +56,11 @@ pub trait World {
     /// Limits that other runs have hit since the last call.
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input>;
 
+    /// Whether it is the turn of a run that waits for its group; none where nothing is known.
+    fn group(&mut self, _run: &Run) -> Option<Input> {
+        None
+    }
+
     /// Signals to this process since the last call, without waiting for more.
     fn signals(&mut self) -> Vec<Input> {
         Vec::new()

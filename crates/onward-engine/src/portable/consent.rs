@@ -115,6 +115,8 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::NoticeFailed { .. }
         | Event::RequirementsSeen { .. }
         | Event::IssueLabelled { .. }
+        | Event::GroupAwaited { .. }
+        | Event::GroupEntered { .. }
         | Event::IssueNotLabelled { .. } => None,
     }
 }

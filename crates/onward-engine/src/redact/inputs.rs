@@ -374,6 +374,7 @@ pub(crate) fn input(input: Input) -> Input {
         | Input::Rewind(_)
         | Input::Forked { .. }
         | Input::LimitElsewhere(_)
+        | Input::GroupSeen(_)
         | Input::Tick) => plain,
     }
 }

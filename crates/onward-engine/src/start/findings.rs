@@ -521,6 +521,7 @@ impl Unfinished {
             resumption,
             bounds: Bounds { budget_nano_usd: request.budget_nano_usd, ..Bounds::default() },
             closed: Vec::new(),
+            busy: None,
         };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod agent_files;
 pub(crate) mod changed_files;
 pub(crate) mod findings;
+mod groups;
 pub(crate) mod lost_runs;
 pub(crate) mod meant_work;
 pub(crate) mod offers;

@@ -43,6 +43,7 @@ use crate::redact::distinct_marks::DistinctMarks;
 use crate::redact::file_names;
 use crate::redact::input_key::{KeptKey, keep_key};
 use crate::start::findings::{Going, Unfinished};
+use crate::start::groups::AskedGroup;
 use crate::start::meant_work::unfinished_statuses;
 use crate::start::prepared_plan::PreparedPlan;
 use crate::start::uncounted;
@@ -193,6 +194,7 @@ impl Onward {
         }
         work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
         self.demand_nobody_was_faster(&work.key, &unfinished)?;
+        let group = self.enter_group(&work.plan, &work.inputs, None)?;
         if request.want == Want::Fresh {
             for old in &unfinished {
                 self.put_away(old)?;
@@ -239,7 +241,7 @@ impl Onward {
             reporter.update(&crate::Update::Event { recorded, run: &run, output: &crate::NoOutput });
         }
         let resumption = Resumption { requirements, ..self.first_look(&run, request) };
-        self.drive(run, &lease, request, (tree, resumption), reporter)
+        self.drive(run, &lease, request, (tree, resumption, group), reporter)
     }
 
     /// The surroundings of a run that has just been made.
@@ -353,6 +355,8 @@ impl Onward {
             Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
             None => self.load(id)?,
         };
+        let plan = going.resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan);
+        let group = self.enter_group(plan, &run.started.inputs, Some(id))?;
         let (run, ended) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
         for note in ended.iter().flat_map(EndedRewind::notes) {
             reporter.update(&crate::Update::Note(&note));
@@ -368,7 +372,7 @@ impl Onward {
             // What is accepted is compared with tomorrow.
             keep_key(&self.project.store_folder())?;
         }
-        self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+        self.drive(run, &lease, request, (tree, going.resumption.clone(), group), reporter)
     }
 
     /// Files that came into the working tree while the run rested are on record before its phases add theirs, so that a rewind
@@ -430,7 +434,7 @@ impl Onward {
         run: Run,
         lease: &Lease,
         request: &Request,
-        (tree, resumption): (WorkingTree, Resumption),
+        (tree, resumption, group): (WorkingTree, Resumption, Option<AskedGroup>),
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
         redact::learn_inputs(&request.inputs);
@@ -444,7 +448,8 @@ impl Onward {
         // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
         probe::probe_lock::end_what_was_left(&project, &run.id);
         probe::artifact::expire(&project, Timestamp::now());
-        let mut world = Flights::new(&project, waiter, me, tree);
+        let (place, busy) = group.map(|asked| asked.of_run(&run.id)).transpose()?.unzip();
+        let mut world = Flights::new(&project, waiter, me, tree).in_group(place);
         let begin = Begin {
             epoch: lease.epoch(),
             host: process::hostname(),
@@ -465,6 +470,7 @@ impl Onward {
                 budget_nano_usd: request.budget_nano_usd,
             },
             closed: elsewhere(world.limits_elsewhere(&run)),
+            busy: busy.flatten(),
         };
         // Without it nothing is expected, and that is all.
         if let Ok(expected) = durations::expected(self.inspection()?, &run) {

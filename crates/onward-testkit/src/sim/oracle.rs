@@ -184,6 +184,8 @@ impl Oracle {
             | Event::NoticeFailed { .. }
             | Event::RequirementsSeen { .. }
             | Event::IssueLabelled { .. }
+            | Event::GroupAwaited { .. }
+            | Event::GroupEntered { .. }
             | Event::IssueNotLabelled { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }

@@ -9,7 +9,7 @@ use onward_core::data_limits::DEPTH_LEVELS_MAX;
 use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopReason};
 use onward_core::evidence::Evidence;
 use onward_core::id::{PhaseId, RunId, Seq};
-use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
+use onward_core::input::{Begin, BusyGroup, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::replan::ReplanLimits;
 use onward_core::run::{Ending, PhaseStatus, Run};
@@ -317,6 +317,7 @@ impl Story {
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),
             closed: limits::elsewhere(&mut machine),
+            busy: (lease.epoch() % 7 == 3).then(|| BusyGroup { group: "sim".to_owned(), by: None }),
             choices,
         }
     }

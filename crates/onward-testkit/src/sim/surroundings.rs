@@ -42,6 +42,8 @@ pub(super) struct SurroundingsFacts {
     /// The issue could not be told, and no driver or phase has begun since.
     held: bool,
     labels: BTreeSet<String>,
+    /// The present driver waits for its turn among the runs of its group.
+    waits: bool,
 }
 
 impl SurroundingsFacts {
@@ -49,7 +51,12 @@ impl SurroundingsFacts {
         match event {
             Event::DriverStarted { .. } => {
                 self.met.clear();
-                self.held = false;
+                (self.held, self.waits) = (false, false);
+            }
+            Event::GroupAwaited { .. } => self.waits = true,
+            Event::GroupEntered { .. } => {
+                assert!(self.waits, "a turn has come that nobody waited for");
+                self.waits = false;
             }
             Event::RequirementsSeen { phase: Some(phase), seen } => {
                 assert!(!seen.is_empty(), "{phase} is said to have what it requires, and nobody looked");
@@ -62,6 +69,7 @@ impl SurroundingsFacts {
             Event::AttemptStarted { phase, .. } => {
                 let requires = plan.phase(phase).is_some_and(|phase| !phase.requires.is_empty());
                 let met = self.met.remove(phase);
+                assert!(!self.waits, "{phase} is started before the turn of its run");
                 assert!(met || !requires, "C5: {phase} is started, and what it requires was not seen");
                 self.started(phase, plan);
             }

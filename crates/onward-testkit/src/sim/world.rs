@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{FilesBack, LimitHit, Outcome, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Input};
+use onward_core::input::{AttemptEnd, GroupSeen, Input};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::run::notices::DueNotice;
@@ -396,6 +396,12 @@ impl World for Eyes {
     fn limits_elsewhere(&mut self, _: &Run) -> Vec<Input> {
         let mut machine = self.machine.lock().expect(ALONE);
         limits::elsewhere(&mut machine).into_iter().map(Input::LimitElsewhere).collect()
+    }
+
+    fn group(&mut self, run: &Run) -> Option<Input> {
+        run.awaited_group()?;
+        let even = self.machine.lock().expect(ALONE).now.as_second() % 2 == 0;
+        Some(Input::GroupSeen(if even { GroupSeen::Entered } else { GroupSeen::Busy { by: None } }))
     }
 
     fn tree(&mut self) -> &mut dyn TreeWorld {

@@ -65,6 +65,15 @@ pub(super) fn unanswered(name: &'static str, what: String, kept: &'static str, r
     FailurePage::new(exit::DRIVEN, name, what).kept(kept).look_at("status", run)
 }
 
+/// The plan keeps runs of a group apart, and says that the second one does not wait.
+pub(super) fn group_busy(what: String, by: Option<&RunId>) -> FailurePage {
+    let page = FailurePage::new(exit::DRIVEN, "group-busy", what);
+    match by {
+        Some(by) => page.look_at("status", by),
+        None => page.next("onward list"),
+    }
+}
+
 pub(super) fn tree_in_use(what: String, by: Option<&RunId>) -> FailurePage {
     let next = by.map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
     FailurePage::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)

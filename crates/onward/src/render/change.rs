@@ -105,6 +105,7 @@ impl ChangeLines {
             Event::NoticeFailed { reason, retry_at: None, .. } => {
                 Some(format!("{} people were not told: {}", paint::doubtful("!"), safe::line(reason)))
             }
+            Event::GroupAwaited { .. } | Event::GroupEntered { .. } => limits::group(&recorded.event, run),
             Event::RequirementsSeen { phase, seen } => requirements::line(phase.as_ref(), seen),
             Event::IssueLabelled { .. } | Event::IssueNotLabelled { .. } => requirements::of_the_issue(&recorded.event),
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),

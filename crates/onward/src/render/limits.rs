@@ -1,7 +1,7 @@
 //! Limits, pauses and deadlines, as people read them.
 
 use jiff::Timestamp;
-use onward_core::event::{LimitHit, StopReason, StopRequest};
+use onward_core::event::{Event, LimitHit, StopReason, StopRequest};
 use onward_core::run::{Run, schedule};
 use onward_core::{view, words};
 
@@ -39,8 +39,24 @@ pub(super) fn stop(by: StopRequest, count: usize) -> String {
     }
 }
 
-/// The wait as a countdown.
+/// The run waits for its turn among those of its group, or has it.
+pub(super) fn group(event: &Event, run: &Run) -> Option<String> {
+    match (event, run.awaited_group()) {
+        (Event::GroupAwaited { .. }, Some(group)) => {
+            Some(format!("{} waiting for {}", paint::doubtful("◷"), safe::line(&group.words())))
+        }
+        (Event::GroupEntered { group }, _) => {
+            Some(format!("{} nothing else is at work in the group {}", paint::busy("↻"), safe::line(group)))
+        }
+        _ => None,
+    }
+}
+
+/// The wait, as a countdown where its end is known.
 pub(super) fn waiting(run: &Run, now: Timestamp) -> Option<String> {
+    if let Some(group) = run.awaited_group() {
+        return Some(format!("waiting for {}", safe::line(&group.words())));
+    }
     let awaited = schedule::awaited(run, now)?;
     Some(awaited_words(&awaited.words(), awaited.until, now))
 }

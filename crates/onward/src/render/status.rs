@@ -29,6 +29,9 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     if let Some(waiting) = &view.waiting {
         let _ = writeln!(out, "{}", limits::awaited_words(&waiting.what, waiting.until, now));
     }
+    if let Some(group) = &view.group {
+        let _ = writeln!(out, "waiting for {}", safe::line(&group.words()));
+    }
     if let Some(at) = view.retry_at {
         let _ = writeln!(out, "paused until {}", time::clock(at, now));
     }
@@ -159,7 +162,8 @@ pub(crate) fn short(view: &StatusView, now: Timestamp) -> String {
     let at_work: Vec<String> = view.running.iter().map(|record| at_work(record, now)).collect();
     let at_work = if at_work.is_empty() { "nothing at work".to_owned() } else { at_work.join(", ") };
     let waiting = view.waiting.as_ref().map(|it| format!("; {}", limits::awaited_words(&it.what, it.until, now)));
-    format!("{}; at work: {at_work}{}\n", view.progress(), waiting.unwrap_or_default())
+    let group = view.group.as_ref().map(|group| format!("; waiting for {}", safe::line(&group.words())));
+    format!("{}; at work: {at_work}{}{}\n", view.progress(), waiting.unwrap_or_default(), group.unwrap_or_default())
 }
 
 fn at_work(record: &PhaseRecord, now: Timestamp) -> String {

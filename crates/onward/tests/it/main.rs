@@ -11,6 +11,7 @@ mod brought_settings;
 mod chain;
 mod checkpoint_names;
 mod commits;
+mod concurrency;
 mod conditions;
 mod damaged_store;
 mod data;

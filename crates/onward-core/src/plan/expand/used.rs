@@ -50,6 +50,7 @@ fn only_at_the_top(phase: &Phase, path: &str, inner: &Plan) -> Option<UsedFault>
         ("replan", inner.replan.is_some()),
         ("checkpoint", inner.git_commit.is_some()),
         ("issue", inner.issue.is_some()),
+        ("concurrency", inner.concurrency.is_some()),
         ("notify", !inner.notices.is_empty()),
     ];
     let said: Vec<String> = said.iter().filter(|(_, said)| *said).map(|(key, _)| format!("`{key}`")).collect();

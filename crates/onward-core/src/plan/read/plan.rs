@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::document::tree::Node;
 use crate::document::word::Word;
-use crate::plan::keys::{AGENT, GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PHASE, PLAN, REPLAN};
+use crate::plan::keys::{AGENT, CONCURRENCY, GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PHASE, PLAN, REPLAN};
 use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan};
-use crate::plan::parts::{NoticeRule, NoticeWay, Occasion};
+use crate::plan::parts::{Concurrency, NoticeRule, NoticeWay, Occasion, WhenBusy};
 
 use super::layers::{Layers, texts};
 use super::phase::merged;
@@ -33,6 +33,7 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         notices: notices(root),
         default_agent: Layers::new(None, root.get("defaults"), &PHASE).inner("agent", &AGENT).map(merged),
+        concurrency: top.inner("concurrency", &CONCURRENCY).map(concurrency),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
 }
@@ -44,6 +45,11 @@ fn team(root: &Node) -> Vec<NamedMember> {
         NamedMember { agent: member.text("agent").unwrap_or_default(), role: member.text("role") }
     };
     members.iter().map(member).collect()
+}
+
+fn concurrency(keys: Layers<'_>) -> Concurrency {
+    let when_busy = if keys.flag("cancel-in-progress") { WhenBusy::Cancel } else { keys.word("when-busy") };
+    Concurrency { group: keys.text("group").unwrap_or_default(), when_busy }
 }
 
 /// As far as the plan says it: the project's configuration says the rest.

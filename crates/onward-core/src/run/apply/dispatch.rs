@@ -53,6 +53,7 @@ impl Run {
             event @ (Event::NoticeSent { .. } | Event::NoticeFailed { .. }) => self.apply_to_the_notices(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             Event::WorktreeChanged { phase, fact } => self.apply_to_the_worktree(phase, fact),
+            event @ (Event::GroupAwaited { .. } | Event::GroupEntered { .. }) => self.apply_to_the_group(event, at),
             Event::RequirementsSeen { phase, seen } => self.requirements_seen(phase.as_ref(), seen),
             event @ (Event::IssueLabelled { .. } | Event::IssueNotLabelled { .. }) => self.apply_to_the_labels(event),
             event @ (Event::RunImported(_)

@@ -18,6 +18,7 @@ impl Run {
         (self.result, self.stop, self.stopped) = (None, None, None);
         self.only.clone_from(only);
         self.bounds_told(bounds);
+        self.group = None;
         self.vcs.head.clone_from(head);
         (self.vcs.held, self.marks.held) = (false, false);
         self.labels.anew();

@@ -10,6 +10,7 @@ use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
 use crate::replan::ReplanLimits;
+use crate::run::groups;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 use crate::run::worktrees::works_apart;
 
@@ -30,6 +31,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         bounds: begin.bounds,
         environment: begin.environment.clone(),
     }];
+    events.extend(begin.busy.as_ref().map(groups::awaited));
     events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
     if told.replan_limits == ReplanLimits::Waived {
         events.push(Event::ReplanAllowed);

@@ -9,7 +9,7 @@ use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
 use crate::run::state::Run;
-use crate::run::{issue_labels, requirements};
+use crate::run::{groups, issue_labels, requirements};
 
 pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     match input {
@@ -47,6 +47,7 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::Rewound(result) => vcs::rewound(run, result),
         Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),
         Input::LimitElsewhere(closed) => Ok(limited::elsewhere(run, closed, now).into_iter().collect()),
+        Input::GroupSeen(seen) => Ok(groups::seen(run, seen).into_iter().collect()),
         Input::Tick => Ok(Vec::new()),
         Input::Posted(posted) => posted::posted(run, posted, now),
     }

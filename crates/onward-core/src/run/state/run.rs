@@ -17,6 +17,7 @@ use crate::ids_and_keys::IdTry;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 use crate::run::derived_state::DerivedState;
+use crate::run::groups::AwaitedGroup;
 use crate::run::issue_labels::IssueLabels;
 use crate::run::limits::LimitState;
 use crate::run::notices::Outbox;
@@ -82,6 +83,9 @@ pub struct Run {
     pub labels: IssueLabels,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
+    /// The group that it waits for.
+    #[serde(default)]
+    pub(in crate::run) group: Option<AwaitedGroup>,
     /// Which limits are closed, and how long this driver may wait.
     pub limits: LimitState,
     /// Checkpoints that are to be taken, the oldest first.
@@ -175,6 +179,7 @@ impl Run {
             outbox: Outbox::default(),
             labels: IssueLabels::default(),
             replans: Replans::default(),
+            group: None,
             limits: LimitState::default(),
             due: VecDeque::new(),
             settled_last: None,

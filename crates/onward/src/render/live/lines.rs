@@ -37,7 +37,11 @@ pub(super) fn frame(view: &LiveView, size: ScreenSize, now: Timestamp) -> Vec<St
         }
         LiveRow::MoreWaiting(count) => paint::dim(&format!("{GAP}and {count} more wait for somebody")),
         LiveRow::Awaited(wait) => {
-            format!("{} {}", paint::doubtful("◷"), limits::awaited_words(&wait.what, wait.until, now))
+            let words = match wait.until {
+                Some(until) => limits::awaited_words(&wait.what, until, now),
+                None => format!("waiting for {}", safe::line(&wait.what)),
+            };
+            format!("{} {words}", paint::doubtful("◷"))
         }
         LiveRow::Totals => totals(view, width, now),
     };

@@ -57,7 +57,10 @@ fn busy() -> LiveView {
         counts: PhaseCounts { total: 24, completed: 7, skipped: 1, at_work: 3, failed: 1, waiting: 1, to_come: 11 },
         since: before(200),
         done_by: Some(now() + SignedDuration::from_secs(300)),
-        awaited: Some(LiveWait { what: "the limit api".to_owned(), until: now() + SignedDuration::from_secs(83) }),
+        awaited: Some(LiveWait {
+            what: "the limit api".to_owned(),
+            until: Some(now() + SignedDuration::from_secs(83)),
+        }),
         stopping: false,
     }
 }
