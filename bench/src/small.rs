@@ -1,12 +1,14 @@
 //! W9, as far as it needs no person: size, start-up and memory of the program, and how long others wait for it while it
 //! drives a run.
 
+use std::io::Read;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::bare;
 use crate::figure::{Figure, Goal, Report};
-use crate::measure::in_turns;
+use crate::measure::{Times, in_turns};
 use crate::options::Options;
 use crate::plans::{GraphShape, MadeGraph};
 use crate::project::{BenchProject, COMMAND_SECONDS_MAX, finish, peak_memory, wait};
@@ -16,6 +18,7 @@ const GOAL_BINARY_MB: f64 = 25.0;
 const GOAL_START_UP_MS: f64 = 10.0;
 const GOAL_CALL_MS: f64 = 10.0;
 const GOAL_HOOK_MS: f64 = 20.0;
+const GOAL_FIRST_OUTPUT_MS: f64 = 100.0;
 /// Phases that somebody else does: a run that a session of an agent works on.
 const REPORTED: &str = "onward: 1
 name: reported
@@ -44,6 +47,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     let figure = Figure::new(NAME, "program", "start-up (--version), p50", times[1].p50(), "ms");
     report.add(&figure.over(times[0].p50()).goal(Goal::AtMost(GOAL_START_UP_MS)))?;
 
+    first_output(options, report)?;
     beside_a_driver(options, report)?;
     hooks(options, report)?;
 
@@ -52,6 +56,35 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
         let most = peak_memory(project.onward(&["run", "--quiet", "--no-input"]))?;
         let figure = Figure::new(NAME, format!("wide {phases}"), "memory of the driver, at most", most, "MB");
         report.add(&figure.goal(Goal::AtMost(GOAL_MEMORY_MB)))?;
+    }
+    Ok(())
+}
+
+/// How long a person looks at nothing: from the start of `run` to its first words, of a new run each time.
+fn first_output(options: &Options, report: &mut Report) -> Result<()> {
+    let project = Project::new(options)?;
+    project.write("onward.yaml", "onward: 1\nname: first\nphases: { a: { run: \"true\" } }\n")?;
+    let mut run = || finish(project.onward(&["run", "--no-input"]));
+    let turns = options.turns(options.pick(11, 21, 21), 10);
+    let times = in_turns(turns, &mut [&mut bare::spawn, &mut run])?;
+    for (share, value) in [("p50", times[1].p50()), ("p95", times[1].p95())] {
+        let figure = Figure::new(NAME, "run", format!("start of a run to its end, {share}"), value, "ms");
+        report.add(&figure.over(times[0].p50()))?;
+    }
+    let mut first: Vec<f64> = Vec::new();
+    for _ in 0..options.pick(11, 21, 21) {
+        let begun = Instant::now();
+        let mut child = project.onward(&["run", "--no-input"]).stderr(Stdio::piped()).spawn()?;
+        let mut byte = [0];
+        child.stderr.take().ok_or("it was asked for")?.read_exact(&mut byte)?;
+        first.push(begun.elapsed().as_secs_f64() * 1_000.0);
+        // Nobody reads the rest, which is no failure of the run.
+        let _ = wait(child);
+    }
+    let first = Times::new(first);
+    for (share, value) in [("p50", first.p50()), ("p95", first.p95())] {
+        let figure = Figure::new(NAME, "run", format!("first output, {share}"), value, "ms").over(times[0].p50());
+        report.add(&if share == "p50" { figure.goal(Goal::AtMost(GOAL_FIRST_OUTPUT_MS)) } else { figure })?;
     }
     Ok(())
 }

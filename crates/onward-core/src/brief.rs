@@ -218,7 +218,8 @@ fn goal(run: &Run) -> Vec<String> {
         lines.push(format!("- issue{number}: {}", quoted(&issue.title)));
     }
     let branch = run.branch().map(|branch| format!(", branch {}", plain(branch))).unwrap_or_default();
-    let (finished, total) = (run.phases_finished(), run.phases_total());
+    let counted = run.phases_counted();
+    let (finished, total) = (counted.finished, counted.total);
     let (run_id, plan) = (plain(run.id.as_str()), quoted(&plan.name));
     lines.push(format!("- run {run_id} of plan {plan}{branch}: {finished} of {total} phases are finished"));
     lines

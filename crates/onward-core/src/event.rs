@@ -401,6 +401,14 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The word for its kind, as it is stored.
+    pub fn kind(&self) -> String {
+        let stored = serde_json::to_value(self).unwrap_or_default();
+        stored["type"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
 /// A limit was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitHit {

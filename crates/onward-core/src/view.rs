@@ -18,10 +18,11 @@ use serde::{Deserialize, Serialize};
 use crate::event::{ArtifactSeen, LeftRunning, RunResult, StopReason, usd};
 use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
-use crate::plan::{Phase, shown_names};
+use crate::plan::{Phase, shown_names, with_shown_names};
 use crate::resume::{Finding, Weight};
 use crate::run::budgets::SharedBudget;
 use crate::run::context::ExpressionContext;
+use crate::run::counting::{PartsCounted, PhasesCounted};
 use crate::run::groups::AwaitedGroup;
 use crate::run::replans::{Asked, Stage};
 use crate::run::{AdoptedPhase, PhaseState, PhaseStatus, Run, RunStatus, schedule};
@@ -108,9 +109,20 @@ pub struct WaitingFor {
 impl StatusView {
     /// How far it is, in words.
     pub fn progress(&self) -> String {
-        let skipped = self.completed.iter().filter(|record| record.status == PhaseStatus::Skipped).count();
-        let total = self.completed.len() + self.running.len() + self.remaining.len();
-        progress_in_words(self.completed.len(), skipped, total)
+        let counted = self.counted();
+        progress_in_words(counted.finished, counted.skipped, counted.total)
+    }
+
+    /// The phases that the author wrote: parts of another one are counted there.
+    pub fn counted(&self) -> PhasesCounted {
+        let whole = |record: &&PhaseRecord| record.part_of.is_none();
+        let skipped = |record: &&PhaseRecord| record.status == PhaseStatus::Skipped;
+        let all = self.completed.iter().chain(&self.running).chain(&self.remaining);
+        PhasesCounted {
+            total: all.filter(whole).count(),
+            finished: self.completed.iter().filter(whole).count(),
+            skipped: self.completed.iter().filter(whole).filter(skipped).count(),
+        }
     }
 
     /// Phases that outlived their driver.
@@ -126,6 +138,12 @@ pub struct PhaseRecord {
     /// The name by which people know it, where that is not the id: `fetch[2026-11-14]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
+    /// The phase that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<PhaseId>,
+    /// How far its parts are, where it consists of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsCounted>,
     pub name: String,
     pub status: PhaseStatus,
     pub attempts: u32,
@@ -220,6 +238,20 @@ pub struct Summary {
     /// The number of the issue that the work belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<String>,
+    /// The phases that the author wrote, where some of them consist of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<PhasesCounted>,
+}
+
+impl Summary {
+    /// The phases as the author counts them.
+    pub fn phases_counted(&self) -> PhasesCounted {
+        self.counted.unwrap_or(PhasesCounted {
+            total: self.phases_total,
+            finished: self.phases_completed,
+            skipped: self.phases_skipped,
+        })
+    }
 }
 
 /// The runs that somebody looks for by what they are about.
@@ -258,6 +290,8 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
     PhaseRecord {
         id: id.clone(),
         shown: None,
+        part_of: None,
+        parts: None,
         name: id.to_string(),
         status: state.status,
         attempts: state.attempts,
@@ -327,6 +361,8 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
         record.shown = names.get(&phase.id).cloned();
+        record.part_of.clone_from(&phase.situation.parent);
+        record.parts = run.parts_counted(&phase.id);
         record.asks = run.asks(phase, state);
         record.worktree = run.worktree_record(phase, state);
         record.replan = run.replans.asked_by(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
@@ -390,7 +426,8 @@ pub fn approve_command(run: &RunId, phase: &PhaseId) -> String {
 
 /// How far a run is, in words.
 pub fn progress(run: &Run) -> String {
-    progress_in_words(run.phases_finished(), run.phases_skipped(), run.phases_total())
+    let counted = run.phases_counted();
+    progress_in_words(counted.finished, counted.skipped, counted.total)
 }
 
 /// `3 of 4 phases done, 1 skipped`: what was skipped is among the finished ones, and is not done.
@@ -413,7 +450,7 @@ pub fn summary(run: &Run) -> Summary {
         phases_completed: run.phases_finished(),
         phases_skipped: run.phases_skipped(),
         branch: run.branch().map(str::to_owned),
-        error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
+        error: run.error().map(|(phase, error)| with_names(run, format!("{phase}: {}", error.message))),
         plan_text: run.started.plan_text.clone(),
         given: run.started.given.clone(),
         findings: findings(run, None),
@@ -424,7 +461,14 @@ pub fn summary(run: &Run) -> Summary {
         description: run.plan().description.clone(),
         inputs: run.started.inputs.clone(),
         issue: issue_number(run),
+        counted: Some(run.phases_counted()).filter(|counted| counted.total != run.phases_total()),
     }
+}
+
+/// The same with the names that people know phases by.
+fn with_names(run: &Run, text: String) -> String {
+    let names = shown_names(run.plan()).into_iter().map(|(id, name)| (id.to_string(), name)).collect();
+    with_shown_names(&text, &names, str::to_owned).unwrap_or(text)
 }
 
 /// The issue of a run, as far as what is on record fills its number in.

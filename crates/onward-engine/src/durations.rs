@@ -1,6 +1,6 @@
 //! How long attempts took in earlier runs of a plan: written with their ends, read when a run is driven or shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::event::Recorded;
 use onward_core::id::PhaseId;
@@ -44,14 +44,19 @@ pub(crate) fn expected(store: &mut dyn Inspection, run: &Run) -> Result<BTreeMap
 
 /// How long the phases of a run took in all runs of its plan, by how they ended.
 pub(crate) fn of_phases(store: &mut dyn Inspection, run: &Run) -> Result<Vec<PhaseDurations>, StoreError> {
-    let mut all = Vec::new();
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
     for (phase, _) in run.phases().take(PHASES_MAX) {
+        // All values of a matrix count together.
+        let key = durations::key(&phase.id);
+        if !seen.insert(key.clone()) {
+            continue;
+        }
         let mut ends = BTreeMap::new();
         for end in EndKind::ALL {
-            ends.extend(ask(store, run, &durations::key(&phase.id), end)?.map(|known| (end, known)));
+            ends.extend(ask(store, run, &key, end)?.map(|known| (end, known)));
         }
         if !ends.is_empty() {
-            all.push(PhaseDurations { phase: phase.id.clone(), ends });
+            all.push(PhaseDurations { phase: PhaseId::new(key), ends });
         }
     }
     Ok(all)

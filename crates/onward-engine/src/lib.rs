@@ -59,7 +59,7 @@ pub use planning::{
 pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapshots};
 pub use project::{FOLDER, Project};
 pub use queries::follow::{Followed, Printed};
-pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, RunTold, Shown};
+pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, PlanDurations, RunShown, RunTold, Shown};
 pub use start::changed_files::OutsideChange;
 pub use start::findings::{Going, Judged, Unfinished};
 pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
@@ -127,6 +127,7 @@ impl Onward {
         demand_a_store_of_our_own(&config)?;
         redact::go_by(&secret_names(&config));
         onward_store::go_by_compression(config.compression());
+        tracing::info!(top = %project.top.display(), "the project");
         if mode == OpenMode::ReadWrite {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
@@ -148,6 +149,7 @@ impl Onward {
             }
             let opened = onward_store::open(&self.project.store_folder(), self.mode);
             self.store = Some(opened.map_err(no_store_is_no_runs)?);
+            tracing::debug!(folder = %self.project.store_folder().display(), mode = ?self.mode, "the store is open");
             self.learn_newest();
         }
         Ok(self.store.as_deref_mut().expect("it was just opened"))

@@ -101,6 +101,7 @@ pub(crate) fn bounded_text(file: File) -> std::result::Result<String, String> {
 /// Reads a text of bounded size. One byte above the limit is enough for the reader to say that it is too long.
 fn read(path: &Path) -> std::result::Result<String, String> {
     // A pipe in the place of a file must not make anybody wait.
+    tracing::info!(file = %path.display(), "reading");
     let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     read_from(opened.map_err(|why| why.to_string())?)
 }

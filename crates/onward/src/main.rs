@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod not_yet;
+mod own_log;
 mod prompt;
 mod render;
 mod schema;

@@ -312,6 +312,7 @@ mod tests {
             phases_total: 0,
             phases_completed: 0,
             phases_skipped: 0,
+            counted: onward_core::run::counting::PhasesCounted::default(),
             branch: None,
             resumable: false,
             error: None,

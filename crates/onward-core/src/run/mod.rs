@@ -11,6 +11,7 @@ pub mod budgets;
 pub mod cache;
 mod compound;
 pub mod context;
+pub mod counting;
 mod decide;
 mod derived_state;
 mod external_phases;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::id::PhaseId;
 use crate::plan::{Body, Phase, shown_names, shown_title};
+use crate::run::counting::PartsCounted;
 use crate::run::schedule::{self, Opens};
 use crate::run::{PhaseState, PhaseStatus, Run};
 use crate::view::durations::ExpectedTime;
@@ -82,7 +83,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// How many phases stand where.
+/// How many of the phases that the author wrote stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhaseCounts {
     pub total: usize,
@@ -129,8 +130,15 @@ impl LiveView {
         };
         let (mut failures, names) = (Vec::new(), shown_names(run.plan()));
         for (phase, state) in run.phases() {
-            view.counts.add(state.status);
+            let shown = run.status_shown(&phase.id).unwrap_or(state.status);
+            if phase.situation.parent.is_none() {
+                view.counts.add(shown);
+            }
             let title = || shown_title(phase, &names);
+            if let Some(parts) = run.parts_counted(&phase.id).filter(|_| shown == PhaseStatus::Running) {
+                view.at_work.push(whole_at_work(title(), parts, began(run, phase)));
+                continue;
+            }
             match state.status {
                 PhaseStatus::Running => {
                     view.at_work.push(at_work(title, state, seen.get(&phase.id), expected.get(&phase.id)));
@@ -224,6 +232,26 @@ fn at_work(
         note,
         last_line: seen.and_then(|seen| seen.last_line.clone()),
     }
+}
+
+/// A phase of which parts are at work.
+fn whole_at_work(name: String, parts: PartsCounted, started_at: Option<Timestamp>) -> PhaseAtWork {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    PhaseAtWork {
+        name,
+        started_at,
+        expected: None,
+        attempt: 1,
+        progress: Some(Progress { done: count(parts.done), total: count(parts.total) }),
+        note: Some(if parts.values { "values" } else { "phases" }.to_owned()),
+        last_line: None,
+    }
+}
+
+/// When the first of a phase's parts began.
+fn began(run: &Run, whole: &Phase) -> Option<Timestamp> {
+    let parts = whole.children.iter().flatten().filter_map(|part| run.phase_state(part)?.started_at);
+    parts.min()
 }
 
 fn failure(title: impl Fn() -> String, state: &PhaseState) -> FailedRow {

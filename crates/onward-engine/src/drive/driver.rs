@@ -4,7 +4,7 @@
 //! There is no other way to go on with a run: a first start, a resume after Ctrl+C and a resume after a power cut all
 //! come through [`Driver::drive`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
@@ -142,7 +142,11 @@ impl Driver<'_> {
         if mutant::is(Mutant::ActBeforeTheAppend) {
             return self.act_before_the_append(arrived, now);
         }
+        let begun = Instant::now();
         let stepped = self.committer.take(arrived, now)?;
+        if !stepped.events.is_empty() {
+            tracing::debug!(events = stepped.events.len(), ms = begun.elapsed().as_millis(), "appended");
+        }
         self.tell_of(&stepped);
         Ok(())
     }
@@ -153,6 +157,7 @@ impl Driver<'_> {
             if let Event::LimitHit(hit) = &recorded.event {
                 self.world.limit_hit(run, hit);
             }
+            tracing::debug!(seq = recorded.seq.0, kind = recorded.event.kind(), "event");
             let output = self.world.output();
             self.reporter.update(&Update::Event { recorded, run, output });
         }

@@ -76,6 +76,7 @@ impl GroupPlace {
         if seen == GroupSeen::Entered {
             // Others wait in any case; without it they cannot say for whom.
             drop(self.is_of(me));
+            tracing::info!(group = self.name, "it is the turn of the run");
         }
         seen
     }

@@ -33,6 +33,7 @@ pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -
     let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;
     let mut asked = Vec::with_capacity(items.len());
     for item in items {
+        tracing::info!(message = %item.id, "a message");
         asked.push(understood(item, &committer.run().state, &asked));
     }
     let wanted = committer.run().started.snapshots && asked.iter().any(wants_the_tree);

@@ -118,6 +118,7 @@ impl<'a> Flights<'a> {
         }
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed()? {
+                tracing::info!(%phase, attempt = %flight.attempt, outcome = ?end.outcome, "an attempt has ended");
                 let around = flight.watch().now(self.tree.branch(), &end.outcome);
                 let end = AttemptEnd { head: self.tree.head(), around, ..end };
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
@@ -136,6 +137,9 @@ impl Flights<'_> {
     /// The inputs that signals ask for.
     fn heard(&mut self, signals: Vec<i32>) -> Vec<Input> {
         self.status_asked |= signals.contains(&SIGUSR1);
+        for signal in &signals {
+            tracing::info!(signal, "a signal");
+        }
         let asked = signals.into_iter().filter_map(|signal| match signal {
             SIGINT => Some(StopRequest::Interrupt),
             SIGTERM => Some(StopRequest::SessionEnd),
@@ -268,6 +272,7 @@ impl World for Flights<'_> {
         });
         match started {
             Ok(Some(Landed::Flying(flight))) => {
+                tracing::info!(phase = %id, %attempt, "an attempt was started");
                 self.in_flight.insert(id.clone(), flight);
                 Ok(None)
             }
@@ -290,6 +295,7 @@ impl World for Flights<'_> {
         let state = run.phase_state(id).expect("wanted phases are in the plan");
         let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
         let folder = shell::folder(self.project, run, id, attempt);
+        tracing::info!(phase = %id, %attempt, "looking what became of an attempt of an earlier driver");
         let phase = id.clone();
         let look = ProofLook::new(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
         Ok(match Flight::recovered(folder, attempt, boot, look) {
@@ -310,6 +316,7 @@ impl World for Flights<'_> {
         // What was begun for an earlier attempt says nothing about this one.
         self.proving.retain(|(other, number), _| other != id || *number == attempts);
         let key = (id.clone(), attempts);
+        tracing::debug!(phase = %id, "it is looked whether a phase is done");
         self.proving.entry(key).or_insert_with(|| Proving::begin(Looking::at(self.project, run, phase, &[])));
         Ok(None)
     }
@@ -337,6 +344,7 @@ impl World for Flights<'_> {
     }
 
     fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency) -> Result<Option<Input>> {
+        tracing::debug!(phase = %id, %attempt, ?by, ?urgency, "an attempt is to end");
         if let Some(flight) = self.in_flight.get_mut(id) {
             flight.ask_to_stop(by, urgency);
             return Ok(None);

@@ -10,6 +10,7 @@ use onward_core::event::{LeftRunning, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{self, Need, Phase};
+use onward_core::run::counting::PhasesCounted;
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::durations::PhaseDurations;
 use onward_core::view::{
@@ -73,6 +74,9 @@ pub struct ListItem {
     /// Skipped ones are among them.
     pub phases_completed: usize,
     pub phases_skipped: usize,
+    /// The phases that the author wrote, for people.
+    #[serde(skip)]
+    pub counted: PhasesCounted,
     pub branch: Option<String>,
     pub resumable: bool,
     /// How far a saved state says that its work is.
@@ -82,6 +86,16 @@ pub struct ListItem {
     pub error: Option<String>,
     /// The findings of the last driver's start, with their age.
     pub findings: Vec<String>,
+}
+
+/// The status of a run whose row cannot be understood.
+const UNREADABLE: &str = "unreadable";
+
+/// How long the phases of a plan took over its runs, where there are enough of them to tell.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanDurations {
+    pub plan: String,
+    pub phases: Vec<PhaseDurations>,
 }
 
 /// A checkpoint in a log.
@@ -169,6 +183,22 @@ impl Onward {
             }
         }
         Ok(items)
+    }
+
+    /// How long the phases of these runs' plans took over all runs, by the newest run of each plan.
+    pub fn durations(&mut self, items: &[ListItem]) -> Result<Vec<PlanDurations>> {
+        let mut all: Vec<PlanDurations> = Vec::new();
+        for item in items.iter().filter(|item| item.status != UNREADABLE && !item.plan.is_empty()) {
+            if all.iter().any(|known| known.plan == item.plan) {
+                continue;
+            }
+            let run = self.load(&item.run)?;
+            all.push(PlanDurations {
+                plan: item.plan.clone(),
+                phases: durations::of_phases(self.inspection()?, &run)?,
+            });
+        }
+        Ok(all)
     }
 
     pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
@@ -478,7 +508,9 @@ fn readable(project: &Project, summary: Summary, driver: Option<&DriverView>) ->
     } else {
         open_question::aged(&summary.findings, summary.looked_at)
     };
+    let counted = summary.phases_counted();
     ListItem {
+        counted,
         run: summary.run,
         kind: summary.kind,
         project: summary.project,
@@ -505,12 +537,13 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         project: String::new(),
         title: row.run.to_string(),
         plan: String::new(),
-        status: "unreadable".to_owned(),
+        status: UNREADABLE.to_owned(),
         created_at: None,
         updated_at: None,
         phases_total: 0,
         phases_completed: 0,
         phases_skipped: 0,
+        counted: PhasesCounted::default(),
         branch: None,
         resumable: false,
         saved: None,

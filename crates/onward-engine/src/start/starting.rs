@@ -319,6 +319,7 @@ impl Onward {
                     reached("start.after-create");
                     self.make_run_folder(&id)?;
                     let lease = self.store()?.take_lease(&id, kind, holder())?;
+                    tracing::info!(run = %id, epoch = lease.epoch(), "the run is made");
                     return Ok((id, lease));
                 }
                 // The claim is that run's from now on.
@@ -420,7 +421,10 @@ impl Onward {
         // One that was killed a moment ago is waited for here.
         self.driver(id)?;
         match self.store()?.take_lease(id, kind, holder()) {
-            Ok(lease) => Ok(lease),
+            Ok(lease) => {
+                tracing::info!(run = %id, epoch = lease.epoch(), ?kind, "the lease is ours");
+                Ok(lease)
+            }
             Err(StoreError::Held { run, holder, .. }) => {
                 let driver = view::DriverView { host: holder.host, pid: holder.pid, since: holder.since };
                 Err(Error::Driven { run, driver })
@@ -494,6 +498,7 @@ impl Onward {
             }
             Err(why) => return Err(why),
         };
+        tracing::info!(run = %run.id, ?ending, "let go of the run");
         keeper.finish(&run);
         world.catch_index_up();
         Ok(Finished { run, ending })

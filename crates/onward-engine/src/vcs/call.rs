@@ -167,6 +167,7 @@ impl GitCall {
             let said = format!("{} is neither a file nor a folder, and git would wait for it", path.display());
             return Err(GitTrouble::Failed { what: self.what.to_owned(), said });
         }
+        tracing::debug!(verb = self.what, "calling git");
         let mut child = self.command.spawn().map_err(|why| GitTrouble::NotStarted { why })?;
         // Somebody whom git started may hold the pipes when git is gone; nothing is read or written after that time.
         let until = Some(Instant::now() + self.time_max + ENDING_TIME_MAX);

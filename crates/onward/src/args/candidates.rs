@@ -62,7 +62,9 @@ fn runs() -> Vec<CompletionCandidate> {
 fn phases() -> Vec<CompletionCandidate> {
     let status = looked(|onward| Ok(vec![onward.status(None)?]));
     let records = status.iter().flat_map(|view| view.running.iter().chain(&view.remaining).chain(&view.completed));
-    records.map(|record| candidate(record.id.as_str(), record.status.as_str())).collect()
+    records
+        .map(|record| candidate(record.shown.as_deref().unwrap_or(record.id.as_str()), record.status.as_str()))
+        .collect()
 }
 
 fn checkpoints() -> Vec<CompletionCandidate> {

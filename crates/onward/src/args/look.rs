@@ -38,6 +38,9 @@ pub(crate) struct ListArgs {
     /// List only runs of this issue.
     #[arg(long, value_name = "N")]
     pub(crate) issue: Option<String>,
+    /// Tell how long each phase takes, over all runs of its plan.
+    #[arg(long)]
+    pub(crate) durations: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

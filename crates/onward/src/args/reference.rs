@@ -30,8 +30,11 @@ fn page(name: &str, made: &str) {
 }
 
 fn verbs() -> String {
-    let mut out =
-        String::from("`onward help VERB` says the same at the terminal, `onward man VERB` as a manual page.\n");
+    let mut out = String::from(
+        "`onward help VERB` says the same at the terminal, `onward man VERB` as a manual page. Every verb \
+         takes `--color auto|always|never` and `-v`: with `-v` it tells its own steps on stderr, with `-vv` every event, wait and \
+         call of git.\n",
+    );
     let mut command = command();
     command.build();
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
@@ -44,7 +47,8 @@ fn verb_section(out: &mut String, verb: &Command, above: &str) {
     let name = format!("{above} {}", verb.get_name());
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
     let _ = write!(out, "\n## `{name}`\n\n{about}.\n");
-    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "color", "version"].contains(&arg.get_id().as_str());
+    let shown =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "color", "verbose", "version"].contains(&arg.get_id().as_str());
     let args: Vec<&Arg> = verb.get_arguments().filter(shown).collect();
     if !args.is_empty() {
         out.push_str("\n| argument | meaning |\n|---|---|\n");

@@ -15,6 +15,7 @@ use super::{
 use crate::args::{self, Audience, Cli, KnowledgeVerb, MessageVerb, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::not_yet;
+use crate::own_log;
 use crate::render::failure::{ErrorJson, ErrorLine};
 use crate::render::{self, run::ExitLine};
 
@@ -54,6 +55,7 @@ fn perform(words: &[OsString]) -> u8 {
     match args::parse(words) {
         Ok(Typed::Now(cli)) => {
             render::colour::choose(cli.color);
+            own_log::tell(cli.verbose);
             dispatch(&cli, reader)
         }
         Ok(Typed::NotYet(later)) => fail(&Failure::from(not_yet::refuse(&later)), reader),

@@ -179,7 +179,10 @@ fn completed(event: &Event, run: &Run) -> Option<String> {
     let how = match (by, took) {
         (Some(adopted), _) => status::taken_as_done(adopted),
         (None, Some(took)) => format!("done ({took}{})", by_agent(phase, run)),
-        (None, None) => "done".to_owned(),
+        (None, None) => match run.parts_counted(phase) {
+            Some(parts) => format!("done ({})", parts.words()),
+            None => "done".to_owned(),
+        },
     };
     let not_kept = artifacts::not_kept(phase, left);
     Some(format!("{} {} {how}{not_kept}", paint::good("✓"), safe::line(phase.as_str())))

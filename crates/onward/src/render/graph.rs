@@ -28,6 +28,9 @@ struct GraphNode {
     name: String,
     needs: Vec<PhaseId>,
     status: PhaseStatus,
+    /// The name that people know it by.
+    #[serde(skip)]
+    label: String,
 }
 
 impl GraphJson {
@@ -71,10 +74,11 @@ impl GraphJson {
         for (number, batch) in self.batches.iter().enumerate() {
             for (row, node) in batch.iter().filter_map(|id| by_id.get(id)).enumerate() {
                 let number = if row == 0 { (number + 1).to_string() } else { String::new() };
-                let needs: Vec<String> = node.needs.iter().map(|id| safe::line(id.as_str())).collect();
+                let named =
+                    |id: &PhaseId| safe::line(by_id.get(id).map_or_else(|| id.as_str(), |node| node.label.as_str()));
+                let needs: Vec<String> = node.needs.iter().map(named).collect();
                 let arrow = if needs.is_empty() { String::new() } else { format!("  ← {}", needs.join(", ")) };
-                let _ =
-                    writeln!(out, "{number:>3}  {} {}{arrow}", paint::sign(node.status), safe::line(node.id.as_str()));
+                let _ = writeln!(out, "{number:>3}  {} {}{arrow}", paint::sign(node.status), safe::line(&node.label));
             }
         }
         out
@@ -128,7 +132,7 @@ impl GraphJson {
         let places: BTreeMap<&PhaseId, usize> =
             self.phases.iter().enumerate().map(|(index, node)| (&node.id, index)).collect();
         for (index, phase) in self.phases.iter().enumerate() {
-            let _ = writeln!(out, "{}", node(index, phase.id.as_str()));
+            let _ = writeln!(out, "{}", node(index, &phase.label));
         }
         for (index, phase) in self.phases.iter().enumerate() {
             for from in phase.needs.iter().filter_map(|need| places.get(need)) {
@@ -139,7 +143,9 @@ impl GraphJson {
 }
 
 fn nodes<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>) -> Vec<GraphNode> {
+    let names = plan::shown_names(plan);
     let node = |phase: &plan::Phase| GraphNode {
+        label: label(phase, &names),
         id: phase.id.clone(),
         name: phase.title().to_owned(),
         needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
@@ -149,11 +155,16 @@ fn nodes<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>) 
 }
 
 fn drawing<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>) -> Graph {
+    let names = plan::shown_names(plan);
     Graph::from_plan(plan, |phase| {
         let record = record(&phase.id);
         let told = record.map(told).unwrap_or_default();
-        Drawn { label: safe::line(phase.id.as_str()), status: record.map_or(Pending, |one| one.status), told }
+        Drawn { label: safe::line(&label(phase, &names)), status: record.map_or(Pending, |one| one.status), told }
     })
+}
+
+fn label(phase: &plan::Phase, names: &BTreeMap<PhaseId, String>) -> String {
+    names.get(&phase.id).cloned().unwrap_or_else(|| phase.id.to_string())
 }
 
 /// The second line of a box.

@@ -4,16 +4,18 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use onward_core::view::{self, SavedProgress};
-use onward_engine::ListItem;
+use onward_engine::{ListItem, PlanDurations};
 use serde::Serialize;
 
-use super::{paint, safe, time};
+use super::{paint, safe, show, time};
 
 /// `list --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListAnswer<'a> {
     pub(crate) runs: &'a [ListItem],
     pub(crate) warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) durations: Option<&'a [PlanDurations]>,
 }
 
 /// `onward list`.
@@ -33,7 +35,7 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
     };
     let done = match &item.saved {
         Some(saved) => safe::line(&progress(saved)),
-        None => format!("{}/{}", item.phases_completed - item.phases_skipped, item.phases_total),
+        None => format!("{}/{}", item.counted.finished - item.counted.skipped, item.counted.total),
     };
     let changed = item.updated_at.map(|at| time::ago(at, now)).unwrap_or_default();
     let run = safe::line(item.run.as_str());
@@ -44,6 +46,22 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
         let _ = writeln!(out, "    {}", safe::line(error));
     }
     out.push_str(&found(item));
+    out
+}
+
+/// How long phases take, plan by plan. Below three attempts nothing can be said.
+pub(crate) fn durations(all: &[PlanDurations]) -> String {
+    let mut out = String::new();
+    for one in all {
+        let _ = writeln!(out, "{}, over its runs", paint::bold(&safe::line(&one.plan)));
+        let told = show::durations(&one.phases);
+        if told.is_empty() {
+            out.push_str("  no phase was done three times yet\n");
+        }
+        for line in told.lines() {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
     out
 }
 
@@ -68,7 +86,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
         let changed = item.updated_at.map(|at| format!(", last change {}", time::ago(at, now))).unwrap_or_default();
         let done = match &item.saved {
             Some(saved) => safe::line(&progress(saved)),
-            None => view::progress_in_words(item.phases_completed, item.phases_skipped, item.phases_total),
+            None => view::progress_in_words(item.counted.finished, item.counted.skipped, item.counted.total),
         };
         let title = paint::bold(&safe::line(&item.title));
         let run = safe::line(item.run.as_str());

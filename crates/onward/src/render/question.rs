@@ -6,10 +6,11 @@ use std::io::Read as _;
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::{RunResult, StopReason};
-use onward_core::id::RunId;
+use onward_core::id::{PhaseId, RunId};
 use onward_core::plan::Phase;
 use onward_core::question::FailedPhase;
 use onward_core::resume::{Finding, Weight};
+use onward_core::run::counting::PartsCounted;
 use onward_core::run::{PhaseState, PhaseStatus, Run};
 use onward_core::view::{self, NextStep, PhaseRecord, StatusView, WillRun, next_steps};
 use onward_engine::{Logged, OutsideChange, RunShown, Unfinished};
@@ -51,7 +52,7 @@ pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> Str
     let columns = super::terminal_size::stderr_columns().unwrap_or(COLUMNS_MAX).min(COLUMNS_MAX);
     let mut out = heading(view, &one.run, now);
     let completed: Vec<PhaseRecord> =
-        view.completed.iter().filter(|record| !is_told_by_its_parent(one, record)).cloned().collect();
+        view.completed.iter().filter(|record| !is_told_by_its_parent(record)).cloned().collect();
     out.push_str(&entries(&completed, columns, |record| done(one, record, now)));
     for record in view.running.iter().chain(&view.remaining) {
         match record.status {
@@ -62,26 +63,41 @@ pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> Str
             PhaseStatus::Running | PhaseStatus::Interrupted | PhaseStatus::Waiting | PhaseStatus::Failed => {
                 out.push_str(&status::phase(record, now));
             }
+            PhaseStatus::Pending if let Some(parts) = begun(record) => {
+                let _ = writeln!(out, "  {} {} {}", paint::sign(PhaseStatus::Running), called(record), parts.words());
+            }
             PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => {}
         }
     }
-    let pending: Vec<PhaseRecord> =
-        view.remaining.iter().filter(|record| record.status == PhaseStatus::Pending).cloned().collect();
+    let pending: Vec<PhaseRecord> = view
+        .remaining
+        .iter()
+        .filter(|record| record.status == PhaseStatus::Pending && begun(record).is_none())
+        .cloned()
+        .collect();
     out.push_str(&entries(&pending, columns, pending_entry));
     for reason in reasons(one).iter().chain(&view.warnings) {
-        let _ = writeln!(out, "{} {}", paint::doubtful("Check:"), safe::line(reason));
+        let sign = if reason.starts_with(' ') { "      ".to_owned() } else { paint::doubtful("Check:") };
+        let _ = writeln!(out, "{sign} {}", safe::line(reason.trim_start()));
     }
-    if let Some(steps) = next_steps(next) {
+    // What has begun and consists of others is done by those.
+    let wholes: Vec<&PhaseId> = view.remaining.iter().filter(|one| begun(one).is_some()).map(|one| &one.id).collect();
+    let next: Vec<WillRun> = next.iter().filter(|why| !wholes.contains(&&why.phase)).cloned().collect();
+    if let Some(steps) = next_steps(&next) {
         let _ = writeln!(out, "Next: {}", safe::line(&steps));
     }
     out.push('\n');
     out
 }
 
-/// A child of a finished phase is counted there.
-fn is_told_by_its_parent(one: &Unfinished, record: &PhaseRecord) -> bool {
-    let parent = one.run.plan().phase(&record.id).and_then(|phase| phase.situation.parent.as_ref());
-    parent.and_then(|parent| one.run.phase_state(parent)).is_some_and(PhaseState::is_finished)
+/// A child that is done is counted with its parent.
+fn is_told_by_its_parent(record: &PhaseRecord) -> bool {
+    record.part_of.is_some()
+}
+
+/// How far a phase is whose turn has come and that consists of others.
+fn begun(record: &PhaseRecord) -> Option<PartsCounted> {
+    record.parts.filter(|_| record.started_at.is_some())
 }
 
 fn heading(view: &StatusView, run: &Run, now: Timestamp) -> String {

@@ -356,7 +356,7 @@ pub(super) fn greeting(event: &Event, run: &Run) -> Option<String> {
     let watch = format!("watch it with  onward status {id}\n");
     match event {
         Event::RunStarted(_) => {
-            Some(format!("run {} of {plan}, phases: {}\n{watch}", paint::bold(&id), run.phases_total()))
+            Some(format!("run {} of {plan}, phases: {}\n{watch}", paint::bold(&id), run.phases_counted().total))
         }
         Event::DriverStarted { .. } => {
             let done = view::progress(run);

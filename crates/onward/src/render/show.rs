@@ -76,7 +76,7 @@ fn document(checkpoint: &Checkpoint, now: Timestamp) -> String {
 }
 
 /// How long phases took over all runs of the plan.
-fn durations(all: &[PhaseDurations]) -> String {
+pub(super) fn durations(all: &[PhaseDurations]) -> String {
     let told = all.iter().flat_map(|one| one.ends.iter().map(move |(end, took)| (&one.phase, end, took)));
     told.map(|(phase, end, took)| {
         let how = match end {

@@ -1,22 +1,24 @@
 //! A run at a glance.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use onward_core::id::PhaseId;
 use onward_core::run::{AdoptedPhase, PhaseStatus, RunStatus};
 use onward_core::view::{self, PhaseRecord, StatusView};
 
 use super::{limits, paint, safe, time};
 
+/// Parts of a phase that are shown one by one.
+const PARTS_SHOWN_MAX: usize = 12;
 /// Of what people are asked, so much is shown.
 const ASKED_CHARS_MAX: usize = 80;
 
 /// `onward status`.
 pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     let mut out = heading(view, now);
-    for record in view.completed.iter().chain(&view.running).chain(&view.remaining) {
-        out.push_str(&phase(record, now));
-    }
+    out.push_str(&phases(view, now));
     for warning in &view.warnings {
         let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
     }
@@ -47,6 +49,46 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
         let _ = writeln!(out, "go on with  {}", safe::line(resume));
     }
     out
+}
+
+/// The phases that the author wrote, each with its parts below it: what is done first, then what is at work, then the rest.
+fn phases(view: &StatusView, now: Timestamp) -> String {
+    let mut out = String::new();
+    let all: Vec<&PhaseRecord> = view.completed.iter().chain(&view.running).chain(&view.remaining).collect();
+    let mut parts: BTreeMap<&PhaseId, Vec<&PhaseRecord>> = BTreeMap::new();
+    for record in &all {
+        if let Some(whole) = &record.part_of {
+            parts.entry(whole).or_default().push(record);
+        }
+    }
+    for record in all.iter().filter(|record| record.part_of.is_none()) {
+        with_parts(&mut out, record, &parts, 1, now);
+    }
+    out
+}
+
+fn with_parts(
+    out: &mut String,
+    record: &PhaseRecord,
+    parts: &BTreeMap<&PhaseId, Vec<&PhaseRecord>>,
+    depth: usize,
+    now: Timestamp,
+) {
+    let own = parts.get(&record.id).map(Vec::as_slice).unwrap_or_default();
+    let busy = own.iter().any(|part| part.status == PhaseStatus::Running);
+    let sign = paint::sign(if busy { PhaseStatus::Running } else { record.status });
+    let told = safe::line(&told(record, now));
+    let _ = writeln!(out, "{}{sign} {}  {told}", "  ".repeat(depth), title(record));
+    let is_done = |part: &&&PhaseRecord| matches!(part.status, PhaseStatus::Completed | PhaseStatus::Skipped);
+    let open = own.iter().filter(|part| !is_done(part)).count();
+    // What is done is told by the count of its whole, once there is too much of it.
+    let shown = own.iter().filter(|part| own.len() <= PARTS_SHOWN_MAX || !is_done(part)).take(PARTS_SHOWN_MAX);
+    for part in shown.filter(|_| open > 0 || own.len() <= PARTS_SHOWN_MAX) {
+        with_parts(out, part, parts, depth + 1, now);
+    }
+    if open > PARTS_SHOWN_MAX {
+        let _ = writeln!(out, "{}and {} more that are not done", "  ".repeat(depth + 1), open - PARTS_SHOWN_MAX);
+    }
 }
 
 pub(super) fn heading(view: &StatusView, now: Timestamp) -> String {
@@ -90,7 +132,16 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
     if let Some(replan) = &record.replan {
         return replan.clone();
     }
+    let parts = record.parts.map(|parts| parts.words());
     match record.status {
+        // Its turn has come.
+        PhaseStatus::Pending
+            if record.started_at.is_some()
+                && let Some(parts) = &parts =>
+        {
+            parts.clone()
+        }
+        PhaseStatus::Pending if let Some(parts) = &parts => format!("{parts} {}", waiting(record, now)),
         PhaseStatus::Completed if let Some(adopted) = &record.adopted => {
             let (at, by) = (time::clock(adopted.at, now), taken_as_done(adopted));
             let summary = record.summary.as_ref().map(|summary| format!(" \"{summary}\"")).unwrap_or_default();
@@ -100,7 +151,8 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
             let at = record.ended_at.map(|at| format!(" at {}", time::clock(at, now))).unwrap_or_default();
             let took = record.duration_ms.map(|count| format!(", {}", time::milliseconds(count))).unwrap_or_default();
             let summary = record.summary.as_ref().map(|summary| format!(" \"{summary}\"")).unwrap_or_default();
-            format!("done{at}{took}{summary}")
+            let parts = parts.map(|parts| format!(", {parts}")).unwrap_or_default();
+            format!("done{at}{took}{parts}{summary}")
         }
         PhaseStatus::Skipped => "skipped".to_owned(),
         PhaseStatus::Running => {
@@ -122,7 +174,8 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
             let error = record.error.as_deref().unwrap_or("for no known reason");
             // What consists of parts has no attempts of its own.
             let attempt = if record.attempts == 0 { String::new() } else { format!(" in attempt {}", record.attempts) };
-            format!("failed{attempt}: {error}")
+            let parts = parts.map(|parts| format!(", {parts} done")).unwrap_or_default();
+            format!("failed{attempt}{parts}: {error}")
         }
         PhaseStatus::Pending => waiting(record, now),
     }

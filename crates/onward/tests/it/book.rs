@@ -62,7 +62,13 @@ fn the_tour_of_the_tutorial_can_be_typed() {
 
 #[test]
 fn the_guides_can_be_typed() {
-    let pages = ["guides/data-jobs.md", "guides/ci-and-cron.md", "guides/notices.md", "guides/moving-in.md"];
+    let pages = [
+        "guides/data-jobs.md",
+        "guides/ci-and-cron.md",
+        "guides/notices.md",
+        "guides/moving-in.md",
+        "guides/laptop-to-team.md",
+    ];
     for page in pages {
         assert!(typed(page) > 1, "{page} shows no commands");
     }

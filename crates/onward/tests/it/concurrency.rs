@@ -140,6 +140,10 @@ fn detached_run_waits_in_the_background() {
     project.wait_ledger("begin", "amon", 1);
     let ran = project.command(["run", "--detach", "--input", "day=tue"]).expect(0);
     let second = ran.out.trim().to_owned();
+    wait_until("the wait", || {
+        let status = project.command(["status", &second, "--json"]).json();
+        (status["group"]["group"] == "load").then_some(())
+    });
     project.open("tue");
     project.open("mon");
     monday.wait_code(0);
