@@ -62,7 +62,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
 /// How long a person looks at nothing: from the start of `run` to its first words, of a new run each time.
 fn first_output(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     project.write("onward.yaml", "onward: 1\nname: first\nphases: { a: { run: \"true\" } }\n")?;
     let mut run = || finish(project.onward(&["run", "--no-input"]));
     let turns = options.turns(options.pick(11, 21, 21), 10);

@@ -176,7 +176,7 @@ pub struct Begin {
     /// Limits that other runs have hit and that are still closed.
     pub closed: Vec<ClosedElsewhere>,
     /// The group of the run, where another one of it is at work.
-    pub busy: Option<BusyGroup>,
+    pub busy: Option<Box<BusyGroup>>,
 }
 
 /// The state of a group of runs, as one that waits for it finds it.

@@ -27,6 +27,9 @@ pub enum Error {
     HomeFolder,
     #[error("no run {0}")]
     NoSuchRun(String),
+    /// One word, where a phase of the newest run could stand, or a run.
+    #[error("no run and no phase {0}")]
+    NoRunOrPhase(String),
     #[error("this project has no run, or none that is not archived")]
     NoRuns,
     /// Runs on record are not in the store any more, and git has a copy of it.
@@ -61,7 +64,7 @@ pub enum Error {
     #[error("run {run} cannot be exported: {why}")]
     NoSuchForm { run: RunId, why: String },
     #[error("cannot read the plan {}: {why}", path.display())]
-    PlanUnreadable { path: PathBuf, why: String },
+    PlanUnreadable { path: PathBuf, why: String, beside: Vec<String> },
     #[error("{file} is not a valid plan")]
     PlanInvalid { file: String, text: String, diagnostics: Vec<Diagnostic> },
     /// `--agent` is for plans in Markdown.
@@ -83,6 +86,9 @@ pub enum Error {
     /// It would wait for the run that it is a phase of.
     #[error("the group {group} is busy for good: run {by}, in a phase of which this was started, is at work in it")]
     GroupOfItself { group: String, by: RunId },
+    /// Something was asked of a run that it does not do, as it stands.
+    #[error("run {run} refuses it: {reason}")]
+    RequestRefused { run: RunId, reason: String },
     #[error("cannot resume run {run}")]
     Refused { run: RunId, reasons: Vec<String> },
     /// Findings around the run forbid it.

@@ -21,6 +21,10 @@ use crate::trust;
 /// Where other tools keep the configuration of their checkpoints, by folder and name. Its keys are among ours.
 const OTHERS: (&str, &str) = (".claude", "checkpoint-config.yaml");
 
+/// Endings of files that may be plans, and how many of them are named where another one is not there.
+const PLAN_ENDINGS: [&str; 2] = ["yaml", "yml"];
+const BESIDE_MAX: usize = 5;
+
 /// A plan file, read and checked.
 #[derive(Debug)]
 pub struct Checked {
@@ -38,7 +42,7 @@ pub fn check(from: &Path, named: Option<&Path>, agent: Option<&str>) -> Result<C
         let found = Project::find_or_new(from, None)?.default_plan(from)?;
         found.strip_prefix(from).unwrap_or(&found).to_owned()
     };
-    let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
+    let text = read(&from.join(&path)).map_err(|why| unreadable(from, &path, why))?;
     let project = Project::find_or_new(from, None).ok();
     // What is wrong with the configuration is told by whoever goes by it.
     let config = project.as_ref().and_then(|project| config(project).ok()).map(|(config, _)| config);
@@ -55,7 +59,23 @@ pub fn check(from: &Path, named: Option<&Path>, agent: Option<&str>) -> Result<C
 
 /// The text of a plan file, as far as a plan may be long.
 pub(crate) fn plan_text(path: &Path) -> Result<String> {
-    read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })
+    read(path).map_err(|why| unreadable(Path::new(""), path, why))
+}
+
+/// A plan that cannot be read, with those that lie where it was looked for.
+fn unreadable(from: &Path, path: &Path, why: String) -> Error {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let is_plan = |name: &String| {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        PLAN_ENDINGS.contains(&ending) && !name.starts_with('.')
+    };
+    let entries = std::fs::read_dir(from.join(if folder == Path::new("") { Path::new(".") } else { folder }));
+    let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut beside: Vec<String> = names.filter(is_plan).collect();
+    beside.sort();
+    beside.truncate(BESIDE_MAX);
+    let beside = beside.into_iter().map(|name| folder.join(name).display().to_string()).collect();
+    Error::PlanUnreadable { path: path.to_owned(), why, beside }
 }
 
 /// The settings with the agent that was named for this start.
@@ -140,7 +160,7 @@ pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
         layers.push((file, layer));
     }
     if let Some(path) = user_config().filter(|path| path.is_file()) {
-        let text = read(&path).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
+        let text = read(&path).map_err(|why| unreadable(Path::new(""), &path, why))?;
         let (layer, unheeded) = layer(&path, text)?;
         notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
         layers.push((path.display().to_string(), layer));
@@ -197,7 +217,7 @@ fn configuration_in(folder: &Path, name: &str) -> Result<Option<(PathBuf, String
         Err(_) if about.nlink() > 1 => return refused(&path, Unsafe::SecondName),
         Err(why) => why.to_string(),
     };
-    Err(Error::PlanUnreadable { path, why })
+    Err(Error::PlanUnreadable { path, why, beside: Vec::new() })
 }
 
 /// One file, and what it says without effect.

@@ -112,6 +112,12 @@ impl Failure {
         FailurePage::new(exit::USAGE, "usage", what).into()
     }
 
+    /// The same with what to type next.
+    pub(crate) fn and_next(mut self, command: &str) -> Self {
+        self.next.push(command.to_owned());
+        self
+    }
+
     /// Whatever the command did is done, and whoever asked does not know all of it.
     pub(crate) fn answer_not_written(why: &str, code: u8) -> Self {
         let page =
@@ -247,7 +253,9 @@ impl FailurePage {
         let what = error.to_string();
         match error {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
-            Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
+            Error::NoSuchRun(_) | Error::NoRunOrPhase(_) => {
+                Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all")
+            }
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
             Error::LossUnknown { .. } => loss_unknown(what),
@@ -300,8 +308,12 @@ impl FailurePage {
                 Self::new(exit::USAGE, "no-plan", what).next("onward plan \"TASK\"").next("onward init --plan")
             }
             Error::Planning(why) => planning::planning(&what, why),
-            Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
             Error::NoWorktree { .. } => Self::new(exit::REFUSED, "no-worktree", what).kept(AS_BEFORE),
+            Error::PlanUnreadable { beside, .. } => {
+                let there = (!beside.is_empty()).then(|| format!("plans that may be meant: {}", beside.join(", ")));
+                let page = Self::new(exit::USAGE, "plan-unreadable", what).more(there.into_iter().collect());
+                page.next(beside.first().map_or("onward init --plan".to_owned(), |plan| format!("onward check {plan}")))
+            }
             Error::AgentOfNoMarkdown { .. } => Self::new(exit::USAGE, "agent-without-markdown", what),
             Error::PlanInvalid { file, text, diagnostics } => {
                 Self::new(exit::USAGE, "plan-invalid", what).diagnosed(&file, &text, &diagnostics)
@@ -321,6 +333,7 @@ impl FailurePage {
             Error::Driven { run, .. } => Self::new(exit::DRIVEN, "driven", what).look_at("status", &run),
             Error::GroupBusy { by, .. } => group_busy(what, by.as_ref()),
             Error::GroupOfItself { by, .. } => group_busy(what, Some(&by)),
+            Error::RequestRefused { run, .. } => Self::new(exit::REFUSED, "refused", what).look_at("status", &run),
             Error::Refused { run, reasons } => {
                 Self::new(exit::REFUSED, "refused", what).more(reasons).look_at("show", &run)
             }
@@ -434,6 +447,7 @@ mod tests {
         vec![
             (10, Error::NoProject { from: "/x".into() }),
             (10, Error::NoSuchRun("nosuch".into())),
+            (10, Error::NoRunOrPhase("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
             (10, Error::NothingFits),
@@ -462,7 +476,7 @@ mod tests {
             (2, Error::NoPlan { folder: "/x".into() }),
             (13, Error::NoWorktree { phase: PhaseId::new("a"), why: text() }),
             (2, Error::AgentOfNoMarkdown { plan: text() }),
-            (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text() }),
+            (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text(), beside: vec!["plan.yaml".into()] }),
             (2, Error::PlanInvalid { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
             (2, Error::PlanUnsupported { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
             (17, Error::PlanNewer { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
@@ -473,6 +487,7 @@ mod tests {
             (11, Error::GroupOfItself { group: "load".into(), by: run() }),
             (11, Error::Driven { run: run(), driver }),
             (13, Error::Forbidden { run: run(), findings: Vec::new() }),
+            (13, Error::RequestRefused { run: run(), reason: "it is over".into() }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
             (14, Error::Several { runs: vec![run(), run()], typed: TypedWords::new(["plan.yaml"], []) }),

@@ -17,8 +17,8 @@ phases:
   b: { needs: a, run: x }
 ";
 
-fn busy(by: &str) -> Option<BusyGroup> {
-    Some(BusyGroup { group: "load".to_owned(), by: Some(RunId::new(by)) })
+fn busy(by: &str) -> BusyGroup {
+    BusyGroup { group: "load".to_owned(), by: Some(RunId::new(by)) }
 }
 
 fn seen(by: &str) -> Input {
@@ -30,7 +30,7 @@ fn seen(by: &str) -> Input {
 #[test]
 fn nothing_is_started_before_the_turn() {
     let mut story = Story::of(common::plan(PLAN));
-    story.begin(Begin { busy: busy("run_1"), ..common::begin(0) }).expect("a driver may begin");
+    story.begin(Begin { busy: Some(Box::new(busy("run_1"))), ..common::begin(0) }).expect("a driver may begin");
     assert_eq!((story.at_work(), story.run.ending()), (Vec::new(), None));
     assert_eq!(story.run.status(), RunStatus::Running);
     let since = story.run.awaited_group().expect("a group").since;
@@ -52,7 +52,7 @@ fn nothing_is_started_before_the_turn() {
 #[test]
 fn one_that_waits_is_stopped_and_begins_again() {
     let mut story = Story::of(common::plan(PLAN));
-    story.begin(Begin { busy: busy("run_1"), ..common::begin(0) }).expect("a driver may begin");
+    story.begin(Begin { busy: Some(Box::new(busy("run_1"))), ..common::begin(0) }).expect("a driver may begin");
     story.take(&Input::StopAsked { by: StopRequest::Interrupt });
     assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Interrupt)));
     story.begin(common::begin(0)).expect("a driver may begin");

@@ -172,7 +172,7 @@ impl Onward {
 
 fn understood(run: &RunId, bytes: &[u8]) -> Result<Reply> {
     match serde_json::from_slice(bytes) {
-        Ok(Reply::Refused { reason }) => Err(Error::Refused { run: run.clone(), reasons: vec![reason] }),
+        Ok(Reply::Refused { reason }) => Err(Error::RequestRefused { run: run.clone(), reason }),
         Ok(Reply::Unfit { reason }) => Err(Error::Unfit { why: reason }),
         Ok(reply) => Ok(reply),
         Err(why) => Err(Error::BadRecord { run: run.clone(), seq: 0, why: why.to_string() }),

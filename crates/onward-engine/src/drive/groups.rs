@@ -53,13 +53,11 @@ impl GroupPlace {
             return Ok(GroupSeen::Busy { by: last });
         }
         let other = last.filter(|last| me != Some(last));
-        match other.filter(|run| has_phases_at_work(&store, run)) {
-            Some(run) => Ok(GroupSeen::Busy { by: Some(run) }),
-            None => {
-                self.held = Some(file);
-                Ok(GroupSeen::Entered)
-            }
+        if let Some(run) = other.filter(|run| has_phases_at_work(&store, run)) {
+            return Ok(GroupSeen::Busy { by: Some(run) });
         }
+        self.held = Some(file);
+        Ok(GroupSeen::Entered)
     }
 
     /// Says who has the turn.

@@ -474,7 +474,7 @@ impl Onward {
                 budget_nano_usd: request.budget_nano_usd,
             },
             closed: elsewhere(world.limits_elsewhere(&run)),
-            busy: busy.flatten(),
+            busy: busy.flatten().map(Box::new),
         };
         // Without it nothing is expected, and that is all.
         if let Ok(expected) = durations::expected(self.inspection()?, &run) {

@@ -317,7 +317,7 @@ impl Story {
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),
             closed: limits::elsewhere(&mut machine),
-            busy: (lease.epoch() % 7 == 3).then(|| BusyGroup { group: "sim".to_owned(), by: None }),
+            busy: (lease.epoch() % 7 == 3).then(|| Box::new(BusyGroup { group: "sim".to_owned(), by: None })),
             choices,
         }
     }

@@ -15,6 +15,9 @@ use super::{
 };
 use crate::not_yet::{self, NotYet};
 
+/// Verbs that are suggested for one that nobody knows.
+const SUGGESTED_MAX: usize = 2;
+
 /// Keeps the books for long work done in phases, and goes on where it stopped.
 #[derive(Debug, Parser)]
 #[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
@@ -176,7 +179,9 @@ pub(crate) fn is_verb(word: &str) -> bool {
 /// Suggests no verb that does not exist yet.
 fn without_later_verbs(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::Strings(near)) = error.remove(ContextKind::SuggestedSubcommand) else { return error };
-    let near: Vec<String> = near.into_iter().filter(|verb| !not_yet::is_verb(verb)).collect();
+    // The nearest one comes last.
+    let near = near.into_iter().rev().filter(|verb| !not_yet::is_verb(verb));
+    let near: Vec<String> = near.take(SUGGESTED_MAX).collect();
     if !near.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
     }

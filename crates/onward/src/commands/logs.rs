@@ -24,6 +24,9 @@ pub(super) fn logs(args: &args::LogsArgs) -> Result<u8, Failure> {
     let (run, phase) = match (args.run.as_deref(), args.phase.as_deref()) {
         // One word is a phase of the run that is meant where it has one of that name, else a run.
         (Some(word), None) if onward.has_phase(None, word)? => (None, Some(word)),
+        (Some(word), None) if matches!(onward.find_run(Some(word)), Err(Error::NoSuchRun(_))) => {
+            return Err(Error::NoRunOrPhase(word.to_owned()).into());
+        }
         named => named,
     };
     if args.follow {

@@ -18,7 +18,7 @@ pub(super) fn man(args: &args::ManArgs) -> Result<u8, Failure> {
         None => command,
         Some(verb) => match command.find_subcommand(verb) {
             Some(found) => found.clone().display_name(format!("onward-{verb}")),
-            None => return Err(Failure::usage(format!("no verb is called {verb}"))),
+            None => return Err(Failure::usage(format!("no verb is called {verb}")).and_next("onward help")),
         },
     };
     let mut text = Vec::new();

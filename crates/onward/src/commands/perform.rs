@@ -219,9 +219,7 @@ fn fail(failure: &Failure, reader: Audience) -> u8 {
 
 /// The first line says what is wrong; the rest is how it is written.
 fn not_understood(error: &clap::Error) -> Failure {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
+    Failure::usage(render::usage_words(error))
 }
 
 /// Where the caller stands.

@@ -52,6 +52,6 @@ mod writer_thread;
 pub(crate) use terminal_size::drawing_columns;
 pub(crate) use write::{
     Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, usage,
-    write_beside,
+    usage_words, write_beside,
 };
 pub(crate) use writer_thread::drain;

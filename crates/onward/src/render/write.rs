@@ -4,13 +4,14 @@
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::OnceLock;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageKind};
 use onward_engine::names::short_names;
 use onward_engine::redact::secrets;
 use serde::Serialize;
 use serde_json::json;
 
 use super::writer_thread::{self, OutputStream, Printout};
-use super::{json, names, safe, terminal_size, wrap};
+use super::{json, names, paint, safe, terminal_size, wrap};
 
 /// Bytes that are copied at once.
 const COPIED_BYTES: usize = 64 * 1024;
@@ -71,6 +72,7 @@ pub(crate) fn say(text: &str) {
 
 /// Writes an answer that is redrawn in place to the terminal, with its control sequences.
 pub(super) fn redraw(text: &str) {
+    let text = names::named(text, &short_names());
     let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(io::stdout().lock(), bytes)));
 }
 
@@ -123,8 +125,51 @@ fn ignore(written: io::Result<()>) {
 
 /// A command line that was not understood, or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) {
-    let text = error.render().ansi().to_string();
+    let mut text = error.render().ansi().to_string();
+    if let Some(missing) = missing(error) {
+        let usage = text.split_once("\n\n").map_or("", |(_, usage)| usage);
+        let tip = tip(&missing).map(|tip| format!("\n  {} {tip}\n", paint::good("tip:"))).unwrap_or_default();
+        text = format!("{} {}\n{tip}\n{usage}", paint::bad("error:"), is_missing(&missing));
+    }
     if error.use_stderr() { say(&text) } else { answer(&text) }
+}
+
+/// The first words about a command line that was not understood.
+pub(crate) fn usage_words(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    missing(error).map_or(first, |missing| is_missing(&missing))
+}
+
+/// The arguments that a verb cannot do without and that were not typed.
+fn missing(error: &clap::Error) -> Option<Vec<String>> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (UsageKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) => Some(missing.clone()),
+        _ => None,
+    }
+}
+
+fn is_missing(missing: &[String]) -> String {
+    match missing {
+        [one] => format!("{one} is missing"),
+        [most @ .., last] => format!("{} and {last} are missing", most.join(", ")),
+        [] => "something is missing".to_owned(),
+    }
+}
+
+/// The verb that names what could have been typed.
+fn tip(missing: &[String]) -> Option<&'static str> {
+    let has = |words: &[&str]| missing.iter().any(|one| words.contains(&one.trim_matches(['<', '>'])));
+    if has(&["PHASE"]) {
+        Some("onward status names the phases of the newest run")
+    } else if has(&["CHECKPOINT", "FROM", "TO", "ID"]) {
+        Some("onward log names the checkpoints of the newest run, onward list the runs")
+    } else if has(&["RUN"]) {
+        Some("onward list --all names the runs")
+    } else {
+        None
+    }
 }
 
 /// Whether anybody still reads.

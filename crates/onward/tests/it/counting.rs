@@ -49,6 +49,8 @@ fn matrix_is_one_phase_with_values() {
     assert_eq!((&item["phases_total"], &item["phases_completed"]), (&8.into(), &3.into()));
     let drawn = project.command(["graph", "latest"]).expect(0).out;
     assert!(drawn.contains("fetch[wed]") && !drawn.contains('@'), "{drawn}");
+    let summary = project.command(["summary"]).expect(0).out;
+    assert!(summary.contains("1 of 5 phases done") && summary.contains("✗ fetch[wed]"), "{summary}");
     let dry = project.command(["run", "--dry-run"]).expect(0);
     assert!(dry.out.contains("fetch[wed]"), "{}", dry.out);
 }

@@ -73,6 +73,7 @@ mod stopping;
 mod stories;
 mod summary;
 mod trust;
+mod typed;
 mod untrusted_settings;
 mod vanished_store;
 mod worktrees;

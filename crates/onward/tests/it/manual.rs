@@ -41,12 +41,13 @@ fn a_shell_is_offered_what_is_there() {
     };
     assert_eq!(offered(&["onward", "logs", ""]).lines().find(|line| line.contains("fetch")), None);
     project.plan(
-        "{ onward: 1, name: demo, phases: { fetch: { run: step fetch }, load: { needs: fetch, run: step load } } }",
+        "{ onward: 1, name: demo, phases: { fetch: { run: step fetch }, load: { needs: fetch, run: step load }, day: { matrix: { day: [mon] }, run: 'true' } } }",
     );
     project.command(["run"]).expect(0);
     assert!(offered(&["onward", "sta"]).contains("status"));
     assert!(offered(&["onward", "logs", "fe"]).contains("fetch"));
     assert!(offered(&["onward", "retry", "lo"]).contains("load"));
+    assert!(offered(&["onward", "logs", "day"]).contains("day[mon]"), "as people know it, not as it is stored");
     assert!(offered(&["onward", "rewind", "CP-f"]).contains("CP-fetch"));
     let script = project.command(["completions", "bash"]).expect(0).out;
     assert!(script.contains("ONWARD_COMPLETE"), "{script}");

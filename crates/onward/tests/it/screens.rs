@@ -25,10 +25,8 @@ impl<'a> Window<'a> {
         );
         let size = [columns.to_string(), lines.to_string()];
         let words = ["-f", settings.to_str()?, "new-session", "-d", "-x", &size[0], "-y", &size[1], command];
-        window.tmux(&words).filter(|opened| {
-            assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stderr));
-            true
-        })?;
+        let opened = window.tmux(&words)?;
+        assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stderr));
         Some(window)
     }
 
@@ -89,7 +87,7 @@ fn masked(screen: &str) -> String {
             if is_word_of_more {
                 out.push("#".to_owned());
             } else if is_span {
-                out.push(word.replace(|c: char| c.is_ascii_digit(), "").to_owned() + "#");
+                out.push(word.replace(|c: char| c.is_ascii_digit(), "") + "#");
             } else {
                 out.push(without_the_time(word));
             }
@@ -179,6 +177,23 @@ fn live_wide() {
 #[test]
 fn live_narrow() {
     in_the_middle(60, 20);
+}
+
+/// A run is watched from a second window: the same phases, with their names.
+#[test]
+fn watched() {
+    let project = project();
+    project.plan(EIGHT);
+    project.write("ok", "");
+    project.open("mon");
+    let driver = project.start(["run"]);
+    wait_until("the record", || driver.err().contains("fetch[mon] done").then_some(()));
+    project.wait_ledger("begin", "schema", 1);
+    project.wait_ledger("begin", "lint", 1);
+    let Some(window) = Window::open(&project, 80, 24, "onward status --watch") else { return left_out("watched") };
+    let shown = window.wait(&["driven by process", "3/10", "fetch[wed]"]);
+    let last = shown.lines().position(|line| line.starts_with("driven by")).expect("it was seen");
+    compare("watched", &shown.lines().take(last).map(|line| line.to_owned() + "\n").collect::<String>());
 }
 
 /// A thousand phases, of which twelve are at work.

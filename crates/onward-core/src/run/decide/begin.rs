@@ -31,7 +31,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         bounds: begin.bounds,
         environment: begin.environment.clone(),
     }];
-    events.extend(begin.busy.as_ref().map(groups::awaited));
+    events.extend(begin.busy.as_deref().map(groups::awaited));
     events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
     if told.replan_limits == ReplanLimits::Waived {
         events.push(Event::ReplanAllowed);

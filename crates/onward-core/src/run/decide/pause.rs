@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::stop::stop;
-use crate::event::{Event, StopReason, StopRequest};
+use crate::event::{Event, RunResult, StopReason, StopRequest};
 use crate::run::state::Run;
 
 /// Nothing more is started, and what is at work comes to its end. Where nobody drives the run it is paused at once.
@@ -20,6 +20,10 @@ pub(super) fn pause(run: &Run) -> Result<Vec<Event>, Refusal> {
 }
 
 /// Cancels the run: running attempts are ended and the run is archived. Without a driver it is archived at once.
-pub(super) fn cancel(run: &Run) -> Vec<Event> {
-    if run.epoch == 0 || run.ending().is_some() { vec![Event::RunArchived] } else { stop(run, StopRequest::Cancel) }
+pub(super) fn cancel(run: &Run) -> Result<Vec<Event>, Refusal> {
+    if run.result == Some(RunResult::Completed) {
+        return Err(Refusal::Over);
+    }
+    let nobody_drives = run.epoch == 0 || run.ending().is_some();
+    Ok(if nobody_drives { vec![Event::RunArchived] } else { stop(run, StopRequest::Cancel) })
 }

@@ -34,7 +34,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
         Posted::Pause => super::pause::pause(run),
-        Posted::Cancel => Ok(super::pause::cancel(run)),
+        Posted::Cancel => super::pause::cancel(run),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Share { fact } => shared::share(run, fact, now),
         Posted::Answer { phase, choice, by } => external_phases::answer(run, phase, choice, by),

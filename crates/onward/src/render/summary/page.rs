@@ -96,7 +96,7 @@ fn row(record: &PhaseRecord, chronicle: &Chronicle) -> PhaseRow {
     let told = record.error.as_ref().or(record.summary.as_ref()).or(record.note.as_ref());
     PhaseRow {
         phase: record.id.clone(),
-        id: safe::line(record.id.as_str()),
+        id: safe::line(record.shown.as_deref().unwrap_or(record.id.as_str())),
         name: safe::line(&record.name),
         status: record.status,
         word,
@@ -107,11 +107,10 @@ fn row(record: &PhaseRecord, chronicle: &Chronicle) -> PhaseRow {
 }
 
 fn lead(view: &StatusView, chronicle: &Chronicle) -> String {
-    let total = view.completed.len() + view.running.len() + view.remaining.len();
-    let skipped = view.completed.iter().filter(|record| record.status == PhaseStatus::Skipped).count();
-    let mut out = format!("{} of {total} phases done", view.completed.len());
-    if skipped > 0 {
-        let _ = write!(out, ", {skipped} of them skipped");
+    let counted = view.counted();
+    let mut out = format!("{} of {} phases done", counted.finished, counted.total);
+    if counted.skipped > 0 {
+        let _ = write!(out, ", {} of them skipped", counted.skipped);
     }
     let retried = chronicle.attempts.iter().filter(|one| one.end == AttemptEndTold::Failed).count();
     let stopped = chronicle.stops.iter().filter(|one| is_interruption(one.reason)).count();
