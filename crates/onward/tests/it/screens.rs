@@ -179,23 +179,6 @@ fn live_narrow() {
     in_the_middle(60, 20);
 }
 
-/// A run is watched from a second window: the same phases, with their names.
-#[test]
-fn watched() {
-    let project = project();
-    project.plan(EIGHT);
-    project.write("ok", "");
-    project.open("mon");
-    let driver = project.start(["run"]);
-    wait_until("the record", || driver.err().contains("fetch[mon] done").then_some(()));
-    project.wait_ledger("begin", "schema", 1);
-    project.wait_ledger("begin", "lint", 1);
-    let Some(window) = Window::open(&project, 80, 24, "onward status --watch") else { return left_out("watched") };
-    let shown = window.wait(&["driven by process", "3/10", "fetch[wed]"]);
-    let last = shown.lines().position(|line| line.starts_with("driven by")).expect("it was seen");
-    compare("watched", &shown.lines().take(last).map(|line| line.to_owned() + "\n").collect::<String>());
-}
-
 /// A thousand phases, of which twelve are at work.
 #[test]
 fn live_thousand() {
