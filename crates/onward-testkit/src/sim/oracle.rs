@@ -124,6 +124,7 @@ impl Oracle {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table: one entry for each event")]
     fn fold(&mut self, recorded: &Recorded) {
         self.note(recorded);
         match &recorded.event {
