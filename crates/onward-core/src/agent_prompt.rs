@@ -24,6 +24,8 @@ pub struct PromptParts {
     pub tries: Vec<FailedTry>,
     /// The work that remains by its own word.
     pub remaining: Option<String>,
+    /// Tool calls that a person decided, or of whose end nobody knows.
+    pub calls: Vec<String>,
     /// The agent goes on in a session that knows the task.
     pub goes_on: bool,
     pub attempt: Attempt,
@@ -70,6 +72,9 @@ pub fn compose(parts: &PromptParts) -> String {
         let told: Vec<String> =
             parts.context.iter().map(|part| format!("## {}\n\n{}", part.name, part.text.trim_end())).collect();
         section("Context", &told.join("\n\n"));
+    }
+    if !parts.calls.is_empty() {
+        section("Calls that a person decided", &parts.calls.join("\n\n"));
     }
     if let Some(earlier) = earlier(parts) {
         section("Earlier attempts", &earlier);
@@ -122,6 +127,7 @@ mod tests {
             note: None,
             tries: Vec::new(),
             remaining: None,
+            calls: Vec::new(),
             goes_on: false,
             attempt: Attempt(1),
             brought_together: None,
@@ -149,6 +155,7 @@ mod tests {
             context: Vec::new(),
             note: None,
             tries: Vec::new(),
+            calls: Vec::new(),
             remaining: Some("the footer".to_owned()),
             brought_together: None,
             goes_on: true,

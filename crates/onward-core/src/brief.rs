@@ -7,6 +7,7 @@ use crate::agent_failures::FailedTry;
 use crate::checkpoint::Sections;
 use crate::event::RunResult;
 use crate::plan::{Body, Phase};
+use crate::run::agent_calls;
 use crate::run::{PhaseState, PhaseStatus, Run};
 use crate::short_sha;
 
@@ -324,7 +325,11 @@ fn next(run: &Run) -> Vec<String> {
             PhaseStatus::Failed => {
                 lines.push((2, format!("- {id} failed: a retry, or another way{}", told(phase, state))));
             }
-            PhaseStatus::Waiting => lines.push((3, format!("- {id} waits for a person"))),
+            PhaseStatus::Waiting => {
+                let call = agent_calls::waiting_call(state);
+                let call = call.map(|call| format!(" to let its agent use {}", quoted(&call.in_words())));
+                lines.push((3, format!("- {id} waits for a person{}", call.unwrap_or_default())));
+            }
             PhaseStatus::Pending if !run.is_blocked(&phase.id) => {
                 lines.push((4, format!("- {id} can begin{}", told(phase, state))));
             }

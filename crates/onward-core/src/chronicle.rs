@@ -126,6 +126,9 @@ impl Chronicle {
                 self.decided(at, phase, by, "skipped");
             }
             Event::ApprovalAnswered { phase, choice, by } => self.decided(at, phase, by, choice),
+            Event::CallAnswered { phase, answer, by, .. } => {
+                self.decided(at, phase, by, &format!("its agent's call {}", answer.as_str()));
+            }
             Event::StaleAccepted { phase, .. } => self.decided(at, phase, by, "kept although something changed"),
             of_the_run => self.add_of_the_run(of_the_run, at),
         }
@@ -147,6 +150,8 @@ impl Chronicle {
             | Event::PhaseProbed { .. }
             | Event::PhaseCompleted { .. }
             | Event::ApprovalAsked { .. }
+            | Event::CallAsked { .. }
+            | Event::CallAnswered { .. }
             | Event::Reported { .. }
             | Event::RetryScheduled { .. }
             | Event::PhaseInDoubt { .. }

@@ -16,7 +16,7 @@ mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agent::{AgentBegun, AgentEnded, AgentHow, nano_usd, usd};
+pub use agent::{AgentBegun, AgentEnded, AgentHow, CallAnswer, nano_usd, usd};
 pub use attempt_end::{Claimed, LeftRunning, Outcome};
 pub use imported::RunImported;
 use jiff::Timestamp;
@@ -167,6 +167,9 @@ pub enum Event {
         /// The last line that it printed, where it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
+        /// The agent's client was given a person's answer to the call that had waited: it is used up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_given: bool,
     },
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {
@@ -202,6 +205,18 @@ pub enum Event {
         phase: PhaseId,
         choice: String,
         by: String,
+    },
+    /// A person is asked whether the agent of a phase may make the tool call with which its last attempt ended.
+    CallAsked {
+        phase: PhaseId,
+    },
+    /// The person said so. The agent goes on in the same session.
+    CallAnswered {
+        phase: PhaseId,
+        answer: CallAnswer,
+        by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Whoever does an external phase was heard, or not heard for too long.
     Reported {

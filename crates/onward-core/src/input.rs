@@ -280,6 +280,8 @@ pub struct AttemptEnd {
     pub left_running: Vec<LeftRunning>,
     /// The account of the agent that did it.
     pub agent: Option<Box<AgentEnded>>,
+    /// Its client was given the answer to the call that had waited, or may have been.
+    pub answer_given: bool,
 }
 
 /// The last lines that a failed attempt printed; secrets are cut out, the length is limited.
@@ -313,6 +315,7 @@ impl AttemptEnd {
             last_words: None,
             left_running: Vec::new(),
             agent: None,
+            answer_given: false,
         }
     }
 }
@@ -366,12 +369,14 @@ pub enum Posted {
     Save {
         state: Map<String, Value>,
     },
-    /// A person's answer to an approval.
+    /// A person's answer to an approval, or to the tool call that an agent waits for.
     Answer {
         phase: PhaseId,
         /// The answer as it was typed; the plan knows which choice that is.
         choice: String,
         by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// An agent shares something with the others.
     Share {

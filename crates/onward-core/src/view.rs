@@ -8,7 +8,7 @@ mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agents::{AgentRecord, WorktreeRecord};
+pub use agents::{AgentRecord, CallRecord, WorktreeRecord};
 pub use failed_attempts::FailedAttempt;
 use jiff::Timestamp;
 pub use saved::{SavedProgress, saved_progress};
@@ -315,7 +315,7 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         retry_at: None,
         replan: None,
         asks: None,
-        agent: state.agent.as_deref().map(AgentRecord::new),
+        agent: agents::record(state),
         failed_attempts: state.tries.iter().map(FailedAttempt::new).collect(),
         worktree: None,
     }
@@ -547,7 +547,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
     match state.status {
         PhaseStatus::Completed => return answer(None, "it is completed".to_owned()),
         PhaseStatus::Skipped => return answer(None, "it was skipped".to_owned()),
-        PhaseStatus::Waiting => return answer(None, "a person has to decide".to_owned()),
+        PhaseStatus::Waiting => return answer(None, agents::why_it_waits(run, phase, state)),
         PhaseStatus::Running if state.external.is_some() => {
             return answer(None, "somebody else is at work on it".to_owned());
         }

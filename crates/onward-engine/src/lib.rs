@@ -51,6 +51,7 @@ pub use drive::reporter::{AttemptOutput, NoOutput, Reporter, Silent, Update};
 pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
+pub use executor::tool_calls::{CALL_EVENT, CALLS_FLAG, CallReply, heed as heed_call};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
 pub use planning::{

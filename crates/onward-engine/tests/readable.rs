@@ -402,8 +402,8 @@ fn soak_what_is_told_to_a_run_comes_back() {
         }
     }
     let choice = "é\u{0}".repeat(1 << 20);
-    assert!(matches!(onward.answer(Some(run.as_str()), "ask", &choice), Err(Error::Unfit { .. })));
-    assert!(onward.answer(Some(run.as_str()), "ask", "\u{0}\u{1b}[31m").is_err(), "no such choice");
+    assert!(matches!(onward.answer(Some(run.as_str()), "ask", &choice, None), Err(Error::Unfit { .. })));
+    assert!(onward.answer(Some(run.as_str()), "ask", "\u{0}\u{1b}[31m", None).is_err(), "no such choice");
     let request = Request { want: Want::ResumeRun(Some(run.to_string())), ..Request::default() };
     let found = onward.find(&request).expect("the run can be read");
     let Ok(Ready::GoOn(going)) = onward.ready(&request, &found) else { panic!("nothing stands in the way") };

@@ -23,8 +23,8 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == attendant::ARGUMENT) {
         return attendant::main();
     }
-    if let Some(event) = commands::hook::event() {
-        return ExitCode::from(commands::hook::heed(event));
+    if let Some(call) = commands::hook::call() {
+        return ExitCode::from(commands::hook::heed(call));
     }
     failure::turn_panics_into_pages();
     match thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES).spawn(perform) {

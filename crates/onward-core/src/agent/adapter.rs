@@ -91,8 +91,8 @@ impl Adapter {
             planning.args = words(&["--permission-mode", "default"]);
             planning.deny = words(CLAUDE_CODE_WRITES);
         }
-        let mut invocation =
-            self.invocation(&planning, &InvocationStart { session, spent: Spent::default(), schema: None });
+        let mut invocation = self
+            .invocation(&planning, &InvocationStart { session, spent: Spent::default(), schema: None, calls: None });
         let is_built_in = *self == Self::Codex || *self == Self::Declared(gemini());
         for word in invocation.argv.iter_mut().filter(|_| is_built_in) {
             if let Some((_, instead)) = READ_ONLY.iter().find(|(writes, _)| writes == word) {
@@ -134,6 +134,9 @@ fn claude_code(work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
     }
     if let Some(usd) = work.budget.usd {
         argv.extend(words(&["--max-budget-usd", &dollars(usd - start.spent.usd)]));
+    }
+    if let Some(hook) = start.calls {
+        argv.extend(words(&["--settings", &hook.settings()]));
     }
     for (flag, tools) in [("--allowedTools", &work.allow), ("--disallowedTools", &work.deny)] {
         if !tools.is_empty() {

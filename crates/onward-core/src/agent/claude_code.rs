@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::frames::{AgentExit, FrameFacts, about, about_input, readable};
+use super::frames::{AgentExit, FrameFacts, about, about_input, readable, whole_input};
 use super::news::{News, ToolOutcome};
 use super::outcome::{AgentEnd, Tokens, ToolUse};
 use super::said;
@@ -74,7 +74,13 @@ impl ClaudeCodeFrames {
     }
 
     fn result(&mut self, frame: &Value, facts: &mut FrameFacts) {
-        if let Some(said) = frame["result"].as_str() {
+        let deferred = frame.get("deferred_tool_use").filter(|call| call.is_object()).map(|call| ToolUse {
+            tool: about(text(call, "name")),
+            about: whole_input(&call["input"]),
+            id: call["id"].as_str().map(str::to_owned),
+        });
+        // Where a call waits there is no result: the last words are why the agent wants it.
+        if let Some(said) = frame["result"].as_str().filter(|said| deferred.is_none() || !said.is_empty()) {
             facts.text_is(said);
         }
         facts.turns = frame["num_turns"].as_u64().and_then(|turns| u32::try_from(turns).ok());
@@ -83,12 +89,13 @@ impl ClaudeCodeFrames {
         facts.structured = frame.get("structured_output").filter(|answer| !answer.is_null()).cloned();
         facts.denials.clear();
         for denial in frame["permission_denials"].as_array().into_iter().flatten() {
-            facts.denied(ToolUse { tool: about(text(denial, "tool_name")), about: about_input(&denial["tool_input"]) });
+            facts.denied(ToolUse {
+                tool: about(text(denial, "tool_name")),
+                about: about_input(&denial["tool_input"]),
+                id: denial["tool_use_id"].as_str().map(str::to_owned),
+            });
         }
-        facts.deferred = frame
-            .get("deferred_tool_use")
-            .filter(|call| call.is_object())
-            .map(|call| ToolUse { tool: about(text(call, "name")), about: about_input(&call["input"]) });
+        facts.deferred = deferred;
         self.result = Some(frame.clone());
     }
 

@@ -63,7 +63,7 @@ impl CodexFrames {
     ) -> AgentEnd {
         let errors = tail::readable(exit.errors);
         for line in errors.lines().filter(|line| line.contains("patch rejected")) {
-            facts.denied(ToolUse { tool: "apply_patch".to_owned(), about: about(line) });
+            facts.denied(ToolUse { tool: "apply_patch".to_owned(), about: about(line), id: None });
         }
         match &self.turn {
             // A word that is no id starts a new thread, and the client says nothing of it.
@@ -115,7 +115,7 @@ fn completed(item: &Value, facts: &mut FrameFacts) -> Vec<News> {
             count_turn(facts);
             let error = text(&item["error"], "message");
             if error.contains("requires approval") {
-                facts.denied(ToolUse { tool: tool_name(item), about: about_input(&item["arguments"]) });
+                facts.denied(ToolUse { tool: tool_name(item), about: about_input(&item["arguments"]), id: None });
             }
             let said = item["result"]["content"][0]["text"].as_str().unwrap_or_default();
             about(if error.is_empty() { said } else { error })

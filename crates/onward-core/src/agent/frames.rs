@@ -23,6 +23,8 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 const NEWS_BYTES_MAX: usize = 32 << 10;
 /// Of a tool's input or result.
 const ABOUT_CHARS_MAX: usize = 200;
+/// Of the input of a call that waits for a person.
+const WHOLE_BYTES_MAX: usize = 3_000;
 const SESSION_CHARS_MAX: usize = 200;
 /// Of `\ud83d` and its like.
 const ESCAPE_BYTES: usize = 6;
@@ -329,10 +331,29 @@ pub(super) fn about(text: &str) -> String {
     out
 }
 
+/// The fields of a tool's input that tell a reader most, the best first.
+const TELLING: [&str; 9] =
+    ["command", "cmd", "file_path", "path", "notebook_path", "pattern", "url", "query", "description"];
+
+/// All of a tool's input: what tells most, then the rest, a field a line. Whoever approves it has to see what it is.
+pub(super) fn whole_input(input: &Value) -> String {
+    let Some(fields) = input.as_object() else { return about_input(input) };
+    let first = TELLING.into_iter().find(|key| fields.get(*key).is_some_and(Value::is_string));
+    let of_first = first.and_then(|key| fields[key].as_str()).map(readable);
+    let rest = fields.iter().filter(|(name, _)| first != Some(name.as_str())).map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), readable);
+        format!("{}: {value}", about(name))
+    });
+    let lines: Vec<String> = of_first.into_iter().chain(rest).collect();
+    let text = lines.join("\n");
+    let shown = cut_bytes(&text, WHOLE_BYTES_MAX);
+    let more = text.len() - shown.len();
+    if more == 0 { text } else { format!("{shown}\n… and {more} bytes more, which are not shown") }
+}
+
 /// The part of a tool's input that tells a reader most.
 pub(super) fn about_input(input: &Value) -> String {
-    let known = ["command", "cmd", "file_path", "path", "notebook_path", "pattern", "url", "query", "description"];
-    let text = known.iter().find_map(|key| input.get(key).and_then(Value::as_str)).or_else(|| input.as_str());
+    let text = TELLING.iter().find_map(|key| input.get(*key).and_then(Value::as_str)).or_else(|| input.as_str());
     match (text, input) {
         (Some(text), _) => about(text),
         (None, Value::Null) => String::new(),

@@ -1,5 +1,7 @@
 //! The command line and environment with which a client is started.
 
+use super::calls::CallHook;
+
 /// A program and a subcommand come before the flags.
 const FLAGS_AT: usize = 2;
 
@@ -11,6 +13,8 @@ pub struct InvocationStart<'a> {
     pub spent: Spent,
     /// The JSON Schema of the answer, where one is wanted.
     pub schema: Option<AnswerSchema<'a>>,
+    /// The hook that asks before calls which a person approves, where the plan names any.
+    pub calls: Option<&'a CallHook>,
 }
 
 /// A JSON Schema: some clients want the text, others a file.

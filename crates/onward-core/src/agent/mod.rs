@@ -5,6 +5,7 @@
 //! work is done is what the frames say, never the exit code alone.
 
 mod adapter;
+mod calls;
 mod claude_code;
 mod codex;
 mod declared;
@@ -13,12 +14,19 @@ mod invocation;
 mod news;
 mod outcome;
 mod said;
+mod shell_text;
+mod tool_pattern;
 mod work;
 
 pub use adapter::{Adapter, co_author, codex_retries};
+pub use calls::{
+    CALL_ORDERS_VERSION, CallHook, CallOrders, CallVerdict, ProposedCall, RejectedCall, argument_against_asking,
+    call_digest, judge,
+};
 pub use declared::{DeclaredAgent, DeclaredLimit, FrameForm, gemini};
 pub use frames::{AgentExit, FRAME_BYTES_MAX, FrameReader};
 pub use invocation::{AnswerSchema, Invocation, InvocationStart, PromptBy, SessionStart, Spent};
 pub use news::{News, ToolOutcome};
 pub use outcome::{AgentEnd, AgentResult, Tokens, ToolUse, UsageOf};
+pub use tool_pattern::{CallPlace, ToolPattern};
 pub use work::{AGENT_DEFAULT, AgentWork, AgentWorktree, SessionPolicy};

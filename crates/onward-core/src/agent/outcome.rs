@@ -18,7 +18,7 @@ pub struct AgentResult {
     pub cost_usd: Option<f64>,
     /// Tool calls that the client refused.
     pub denials: Vec<ToolUse>,
-    /// The tool call that waits for a person.
+    /// The tool call that waits for a person, with all of its input as far as it is kept.
     pub deferred: Option<ToolUse>,
     pub model: Option<String>,
     pub how: AgentEnd,
@@ -99,6 +99,8 @@ pub struct ToolUse {
     pub tool: String,
     /// The command, the file or the input, on one line.
     pub about: String,
+    /// The client's name for this one call.
+    pub id: Option<String>,
 }
 
 impl AgentEnd {

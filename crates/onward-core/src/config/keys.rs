@@ -291,6 +291,7 @@ fn collect(prefix: &str, keys: &'static Keys, out: &mut Vec<(String, &'static Fi
             | Shape::Size
             | Shape::Rate
             | Shape::Pattern
+            | Shape::Tool
             | Shape::ChoiceBut(_, _, _)
             | Shape::List(_)
             | Shape::Anything => out.push((key, field)),

@@ -1,5 +1,6 @@
 //! The rules for single values: numbers, durations, words, paths, texts with expressions.
 
+use crate::agent::ToolPattern;
 use crate::diagnostic::Code;
 use crate::expression::{self, ExpressionError, Reference};
 use crate::patterns;
@@ -24,6 +25,7 @@ impl Checker {
             Shape::Command => return self.command(shape, text, node),
             Shape::Condition => return self.condition(text, node),
             Shape::Duration => return self.duration(text, node),
+            Shape::Tool => return self.tool(text, node),
             Shape::Pattern if !text.trim().is_empty() => return self.pattern(text, node),
             Shape::ChoiceBut(_, refused, reason) if *refused == text => {
                 return self.error(
@@ -155,6 +157,12 @@ impl Checker {
         let message = format!("`{}` is no regular expression: {error}", self.key());
         let help = "write a literal `(` as `\\(`; look-around and back-references are not known";
         self.error(Code::BadValue, message, help, node.place);
+    }
+
+    fn tool(&mut self, text: &str, node: &Node) {
+        let Err(why) = ToolPattern::parse(text) else { return };
+        let help = "name a tool as the client does: Bash, Bash(git push:*), Edit(src/**), mcp__server__tool";
+        self.error(Code::BadValue, format!("`{}` names no tool: {why}", self.key()), help, node.place);
     }
 
     fn unit<T>(&mut self, shape: &Shape, read: Option<&T>, code: Code, node: &Node) {

@@ -76,6 +76,7 @@ fn mappings(shape: &'static Shape) -> Vec<(&'static str, &'static Keys)> {
         | Shape::Size
         | Shape::Rate
         | Shape::Pattern
+        | Shape::Tool
         | Shape::Choice(_)
         | Shape::ChoiceBut(_, _, _)
         | Shape::Anything => Vec::new(),

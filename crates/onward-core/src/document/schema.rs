@@ -86,6 +86,7 @@ impl Writer<'_> {
             Shape::Line | Shape::Path | Shape::PhaseId => json!({ "type": ["string", "number", "boolean"] }),
             Shape::Condition => json!({ "type": ["string", "boolean"] }),
             Shape::Command | Shape::Words | Shape::Pattern => json!({ "type": ["string", "boolean"], "minLength": 1 }),
+            Shape::Tool => json!({ "type": "string", "minLength": 1 }),
             Shape::Word => json!({ "type": ["string", "number"], "pattern": PHASE_ID_PATTERN }),
             Shape::Boolean => json!({ "type": "boolean" }),
             Shape::Integer { min, max } if *max == i64::MAX => json!({ "type": "integer", "minimum": min }),

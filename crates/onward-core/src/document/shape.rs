@@ -34,6 +34,8 @@ pub(crate) enum Shape {
     Rate,
     /// A regular expression; only looked at for being there.
     Pattern,
+    /// A tool of a coding agent, or some of its calls, in the client's notation.
+    Tool,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// As `Choice`, and a word that is known but has no place here, with the reason.
@@ -256,6 +258,7 @@ impl Shape {
             Shape::Size => "a size such as 2GB".to_owned(),
             Shape::Rate => "a rate such as 60/1m".to_owned(),
             Shape::Pattern => "a regular expression".to_owned(),
+            Shape::Tool => "a tool such as Bash(git push:*)".to_owned(),
             Shape::Choice(words) | Shape::ChoiceBut(words, _, _) => one_of(words),
             Shape::List(item) => format!("a list, each {}", item.describe()),
             Shape::OneOrMany(item) => format!("{} or a list of them", item.describe()),

@@ -93,7 +93,11 @@ pub enum AgentHow {
     /// A tool waits for a person's consent.
     Deferred {
         tool: String,
+        /// All of its input, as far as it is kept.
         input: String,
+        /// Of the exact input, by which the call is known again. None where somebody else than onward made it wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
     },
     Failed {
         message: String,
@@ -101,6 +105,23 @@ pub enum AgentHow {
     /// It ended without a word about how.
     #[default]
     NoResult,
+}
+
+/// A person's answer to a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallAnswer {
+    Approved,
+    Rejected,
+}
+
+impl CallAnswer {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+        }
+    }
 }
 
 impl AgentEnded {
@@ -138,8 +159,8 @@ impl From<AgentResult> for AgentEnded {
         let how = match how {
             AgentEnd::Done | AgentEnd::Refused => AgentHow::Done,
             AgentEnd::Deferred => {
-                let call = deferred.unwrap_or_else(|| ToolUse { tool: String::new(), about: String::new() });
-                AgentHow::Deferred { tool: call.tool, input: call.about }
+                let call = deferred.unwrap_or_else(|| ToolUse { tool: String::new(), about: String::new(), id: None });
+                AgentHow::Deferred { tool: call.tool, input: cut(call.about), digest: None }
             }
             AgentEnd::Limited { until, said } => AgentHow::Limited { until, said: cut(said) },
             AgentEnd::Overloaded { said } => AgentHow::Overloaded { message: cut(said) },

@@ -4,7 +4,7 @@
 use crate::document::schema::{self, Empty};
 use crate::document::shape::Shape::{
     Anything, Boolean, Choice, ChoiceBut, Command, Condition, Duration, Either, Format, Integer, Line, List, Mapping,
-    Number, OneOrMany, Path, Pattern, PhaseId, Rate, Size, Table, Template, Text, Word, Words,
+    Number, OneOrMany, Path, Pattern, PhaseId, Rate, Size, Table, Template, Text, Tool, Word, Words,
 };
 use crate::document::shape::{Field, Keys, NameRule, Rest, Shape, field};
 
@@ -345,9 +345,7 @@ pub(super) static AGENT: Keys = Keys::of(
         field("budget", BUDGET, "Its largest cost, all attempts together.").example("{ usd: 5 }"),
         field("allow", OneOrMany(&Text), "Tools it may use.").example("[Edit, \"Bash(make:*)\"]"),
         field("deny", OneOrMany(&Text), "Tools it may not use.").example("[WebFetch]"),
-        field("ask", OneOrMany(&Text), "Tools that a person approves one by one.")
-            .example("[\"Bash(git push:*)\"]")
-            .not_yet(),
+        field("ask", OneOrMany(&Tool), "Tools that a person approves one by one.").example("[\"Bash(git push:*)\"]"),
         field("args", OneOrMany(&Template), "Further arguments of its command.").example("[--verbose]"),
         field("env", ENV, "Variables of the agent, beside those of the phase.").example("{ DEBUG: \"1\" }"),
     ],

@@ -3,6 +3,7 @@
 use crate::id::PhaseId;
 use crate::plan::{APPROVE, REJECT};
 use crate::run::Run;
+use crate::run::agent_calls::AgentCall;
 
 /// An approval that was asked for and not given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,19 @@ pub fn due_approvals(run: &Run) -> Vec<DueApproval> {
         look_at: run.to_be_looked_at(phase, approval),
         choices: approval.choices.clone(),
     });
-    due.collect()
+    let calls = run.calls().map(|(phase, call)| DueApproval {
+        phase: phase.id.clone(),
+        message: asked_about(call),
+        look_at: Vec::new(),
+        choices: vec![APPROVE.to_owned(), REJECT.to_owned()],
+    });
+    due.chain(calls).collect()
+}
+
+/// The question about a call, with what the agent said before it.
+fn asked_about(call: &AgentCall) -> String {
+    let reason = call.reason.as_ref().map(|reason| format!("\nit said: {reason}")).unwrap_or_default();
+    format!("may its agent use {}{reason}", call.in_words())
 }
 
 impl DueApproval {

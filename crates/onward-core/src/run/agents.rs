@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_calls::{self, AgentCalls, CallEnd};
 use super::iteration::UNCHANGED_MAX;
 use super::state::{Before, PhaseState, Run};
 use crate::agent::{AGENT_DEFAULT, AgentWork, SessionPolicy};
@@ -48,6 +49,8 @@ pub struct AgentState {
     pub rounds: usize,
     /// The work that remained when its last attempt ended, in its own words.
     pub remaining: Option<String>,
+    /// Calls that a person decides.
+    pub calls: AgentCalls,
 }
 
 impl AgentState {
@@ -67,6 +70,11 @@ impl AgentState {
         }
         self.cost_nano_usd = self.cost_nano_usd.saturating_add(ended.cost_nano_usd);
     }
+
+    /// Whether its next attempt goes on in a session in which an answered call waits.
+    pub fn goes_on_with_a_call(&self) -> bool {
+        self.named && self.session.is_some() && self.calls.to_hand_over().is_some()
+    }
 }
 
 /// The work that a phase gives an agent; none where somebody else does it.
@@ -82,7 +90,9 @@ pub(super) fn begun(run: &Run, phase: &Phase, state: &PhaseState) -> Option<Box<
     let work = work(phase)?;
     let may_go_on =
         |known: &&AgentState| known.agent == work.agent && known.named && !mutant::is(Mutant::ForgetTheSession);
-    let known = state.agent.as_deref().filter(may_go_on).filter(|_| work.session == SessionPolicy::Continue);
+    // A call that waits is one of its session: whatever the plan says, it is handed over there.
+    let goes_on = |known: &&AgentState| work.session == SessionPolicy::Continue || known.calls.to_hand_over().is_some();
+    let known = state.agent.as_deref().filter(may_go_on).filter(goes_on);
     let going_on = known.and_then(|known| known.session.clone());
     let continues = going_on.is_some();
     let chosen = || session_id(&run.id, &phase.id, Attempt(state.attempts + 1));
@@ -171,11 +181,10 @@ impl Run {
     pub(super) fn agent_ended(
         &mut self,
         phase: &PhaseId,
-        outcome: &Outcome,
         error: Option<&PhaseError>,
-        ended: Option<&AgentEnded>,
+        end: CallEnd<'_>,
     ) -> Option<PhaseError> {
-        let ended = ended?;
+        let (outcome, ended) = (end.outcome, end.agent?);
         self.session_is(ended.session.as_ref());
         let asks = *outcome == (Outcome::Exited { code: EXIT_REPLAN });
         let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended)).filter(|_| !asks);
@@ -184,6 +193,7 @@ impl Run {
         let mut counts = true;
         self.change(phase, |state| {
             let agent = state.agent.get_or_insert_default();
+            let not_taken = agent_calls::was_not_taken(Some(agent), end);
             if ended.session.is_some() {
                 (agent.session, agent.named) = (ended.session.clone(), true);
             }
@@ -203,14 +213,15 @@ impl Run {
                 state.rounds.drain(..old);
                 state.last_end = Some(Before::Failed);
             }
-            let handed_off = hands_off(&ended.how, Some(agent));
+            let handed_off = hands_off(&ended.how, Some(agent)) || not_taken;
             let (full, lost) = (ended.how == AgentHow::Exhausted, ended.how == AgentHow::SessionUnknown);
             if full || lost {
                 (agent.session, agent.named) = (None, false);
                 agent.hand_offs += u32::from(full);
                 agent.lost_sessions += u32::from(lost);
             }
-            if handed_off || for_shared_money {
+            let deferred = agent_calls::waits(Some(ended)) && super::decide::counts_as_failure(outcome);
+            if handed_off || for_shared_money || deferred {
                 state.failures = state.failures.saturating_sub(1);
                 counts = false;
             }

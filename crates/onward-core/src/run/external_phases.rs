@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::agents;
 use super::decide::ended::{retried_or_failed, seen};
 use super::iteration::UNCHANGED_MAX;
 use super::redacted_values::uses_what_was_cut;
@@ -12,6 +11,7 @@ use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::wait_limits::{self, Wait};
+use super::{agent_calls, agents};
 use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest, Urgency};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -38,6 +38,10 @@ pub enum ExternalState {
     Silent,
     /// Its work and that of others do not go together: a person has to say how it goes on.
     Conflict,
+    /// A person is asked about a tool call of its agent.
+    Call {
+        at: Timestamp,
+    },
 }
 
 /// Why nothing is handed out.
@@ -171,7 +175,10 @@ impl Run {
                 let wanted = self.derived.for_others.contains(&self.at(&phase.id)) && !state.is_finished();
                 wanted.then(|| self.told(phase, &external.instructions))
             }
-            Body::Agent(_) => self.conflict_words(&phase.id, state),
+            Body::Agent(_) => {
+                let call = agent_calls::waiting_call(state).map(|call| format!("may it use {}", call.in_words()));
+                call.or_else(|| self.conflict_words(&phase.id, state))
+            }
             Body::Run { .. } | Body::Uses(_) => None,
         }
     }
@@ -322,8 +329,10 @@ pub(super) fn fit(phase: &Phase, state: &mut PhaseState) {
         Some(ExternalState::Asked { .. } | ExternalState::Answered { .. }) => as_approval(phase).is_some(),
         Some(ExternalState::AtWork { .. } | ExternalState::Silent) => as_external(phase).is_some(),
         Some(ExternalState::Conflict) => state.conflict().is_some() && agents::work(phase).is_some(),
+        Some(ExternalState::Call { .. }) => agent_calls::fits(phase, state),
     };
     if !fits {
+        agent_calls::ask_no_more(state);
         (state.external, state.status) = (None, PhaseStatus::Pending);
     }
 }
@@ -410,7 +419,8 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
             ExternalState::Silent
             | ExternalState::Asked { .. }
             | ExternalState::AtWork { .. }
-            | ExternalState::Conflict,
+            | ExternalState::Conflict
+            | ExternalState::Call { .. },
             _,
         ) => None,
     }

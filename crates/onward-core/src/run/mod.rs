@@ -5,6 +5,7 @@
 //! [`wanted`].
 
 pub mod admission;
+pub mod agent_calls;
 pub mod agents;
 mod apply;
 pub mod budgets;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::agent_calls::{self, AgentCall};
 use super::state::Run;
 use crate::event::{Event, Recorded, RunResult, StopReason};
 use crate::id::PhaseId;
@@ -170,7 +171,9 @@ impl Run {
         let whole = |phase: &PhaseId| self.plan().phase(phase).is_some_and(|it| it.situation.parent.is_none());
         match event {
             Event::DriverStarted { epoch: 1, .. } => Some((Occasion::RunStarted, None)),
-            Event::ApprovalAsked { phase } => Some((Occasion::ApprovalWanted, Some(phase.clone()))),
+            Event::ApprovalAsked { phase } | Event::CallAsked { phase } => {
+                Some((Occasion::ApprovalWanted, Some(phase.clone())))
+            }
             Event::PhaseCompleted { phase, .. } if whole(phase) => {
                 Some((Occasion::PhaseCompleted, Some(phase.clone())))
             }
@@ -197,6 +200,10 @@ impl Run {
         let done = view::progress(self);
         let phase = phase.map(PhaseId::as_str).unwrap_or_default();
         let happened = match (occasion, event) {
+            (Occasion::ApprovalWanted, Event::CallAsked { phase }) => {
+                let call = self.phase_state(phase).and_then(agent_calls::waiting_call);
+                format!("{phase} waits for an approval: {}", call.map(AgentCall::in_words).unwrap_or_default())
+            }
             (Occasion::ApprovalWanted, _) => {
                 let body = self.plan().phase(&PhaseId::new(phase)).map(|it| &it.body);
                 let asked = match body {

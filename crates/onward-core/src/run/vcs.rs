@@ -394,6 +394,8 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         Event::CheckpointTaken { .. }
         | Event::ApprovalAsked { .. }
         | Event::ApprovalAnswered { .. }
+        | Event::CallAsked { .. }
+        | Event::CallAnswered { .. }
         | Event::WorldSeen { .. }
         | Event::RequirementsSeen { .. }
         | Event::IssueLabelled { .. }
@@ -578,6 +580,7 @@ pub(super) fn put_in_place(state: &mut PhaseState, back: &PhaseBack) {
     state.adopted.clone_from(&back.adopted);
     state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(error.code));
     (state.base, state.clean, state.opened, state.own) = (None, false, false, None);
+    super::agent_calls::forget(state);
 }
 
 fn line_of(place: usize, phase: &Phase) -> String {

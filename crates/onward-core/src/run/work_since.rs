@@ -11,6 +11,7 @@ pub fn worked_on_since_rewind(events: &[Recorded]) -> Vec<PhaseId> {
         let (Event::AttemptStarted { phase, .. }
         | Event::PhaseCompleted { phase, .. }
         | Event::ApprovalAnswered { phase, .. }
+        | Event::CallAnswered { phase, .. }
         | Event::Reported { phase, .. }) = &recorded.event
         else {
             continue;

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::usd;
+use crate::plan::Phase;
+use crate::run::agent_calls::{self, AgentCall};
 use crate::run::agents::AgentState;
+use crate::run::{PhaseState, Run};
 
 /// The coding agent of one phase, with what all its attempts have taken together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +20,19 @@ pub struct AgentRecord {
     pub turns: u64,
     pub tokens: u64,
     pub cost_usd: f64,
+    /// The tool call that waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallRecord>,
+}
+
+/// A tool call that waits for a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallRecord {
+    pub tool: String,
+    /// All of its input, as far as it is kept.
+    pub input: String,
+    /// The agent's last words before it.
+    pub reason: Option<String>,
 }
 
 /// The git worktree in which a phase works.
@@ -38,6 +54,30 @@ impl AgentRecord {
             turns: agent.turns,
             tokens: agent.tokens,
             cost_usd: usd(agent.cost_nano_usd),
+            call: None,
         }
+    }
+}
+
+/// The agent of a phase, with the call that waits.
+pub(super) fn record(state: &PhaseState) -> Option<AgentRecord> {
+    let call = agent_calls::waiting_call(state).map(CallRecord::new);
+    state.agent.as_deref().map(|agent| AgentRecord { call, ..AgentRecord::new(agent) })
+}
+
+/// Why a phase that waits for a person is not run.
+pub(super) fn why_it_waits(run: &Run, phase: &Phase, state: &PhaseState) -> String {
+    match agent_calls::waiting_call(state) {
+        Some(call) => {
+            let how = super::approve_command(&run.id, &phase.id);
+            format!("a person has to decide whether it may use {}   {how}", call.in_words())
+        }
+        None => "a person has to decide".to_owned(),
+    }
+}
+
+impl CallRecord {
+    pub fn new(call: &AgentCall) -> Self {
+        Self { tool: call.tool.clone(), input: call.input.clone(), reason: call.reason.clone() }
     }
 }

@@ -19,7 +19,7 @@ fn an_entry_says_how_to_start_and_where_things_stand() {
     assert_eq!((agent.prompt, agent.frames), (PromptBy::Argument, FrameForm::JsonLines), "forms");
     let adapter = Adapter::Declared(agent);
     let work = AgentWork::read(&json!({ "use": "helper", "prompt": "x", "args": ["-v"], "model": "large" }));
-    let start = |session| InvocationStart { session, spent: Spent::default(), schema: None };
+    let start = |session| InvocationStart { session, spent: Spent::default(), schema: None, calls: None };
     let first = adapter.invocation(&work, &start(SessionStart::New { id: "u-1" }));
     assert_eq!(first.with_prompt("do it"), (["helper", "do", "-v", "do it"].map(str::to_owned).into(), None), "start");
     let next = adapter.invocation(&work, &start(SessionStart::Continue { id: "s-9" }));

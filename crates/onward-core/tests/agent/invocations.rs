@@ -34,8 +34,10 @@ fn claude_code_gets_our_session_and_what_is_left() {
     // Two dollars and ten turns were used by earlier attempts.
     let spent = Spent { turns: 10, usd: 2.0, tokens: 0 };
     let schema = Some(AnswerSchema { text: "{}", path: "schemas/review.json" });
-    let new = Adapter::ClaudeCode
-        .invocation(&work(), &InvocationStart { session: SessionStart::New { id: "1-2-3" }, spent, schema });
+    let new = Adapter::ClaudeCode.invocation(
+        &work(),
+        &InvocationStart { session: SessionStart::New { id: "1-2-3" }, spent, schema, calls: None },
+    );
     let line = new.argv.join(" ");
     assert_eq!(
         line,
@@ -51,7 +53,7 @@ fn claude_code_gets_our_session_and_what_is_left() {
             "{name}: no sleep until a limit ends, and nothing of an outer client"
         );
     }
-    let next = InvocationStart { session: SessionStart::Continue { id: "1-2-3" }, spent, schema: None };
+    let next = InvocationStart { session: SessionStart::Continue { id: "1-2-3" }, spent, schema: None, calls: None };
     let line = Adapter::ClaudeCode.invocation(&work(), &next).argv.join(" ");
     assert!(line.contains("--resume 1-2-3") && !line.contains("--session-id"), "continued: {line}");
     assert!(line.contains("--allowedTools Edit"), "a session does not keep its tools: {line}");
@@ -60,7 +62,8 @@ fn claude_code_gets_our_session_and_what_is_left() {
 #[test]
 fn codex_takes_its_flags_before_resume() {
     let schema = Some(AnswerSchema { text: "{}", path: "schemas/review.json" });
-    let start = InvocationStart { session: SessionStart::Continue { id: "t-7" }, spent: Spent::default(), schema };
+    let start =
+        InvocationStart { session: SessionStart::Continue { id: "t-7" }, spent: Spent::default(), schema, calls: None };
     let invocation = Adapter::Codex.invocation(&work(), &start);
     assert_eq!(
         invocation.argv.join(" "),
@@ -86,8 +89,12 @@ fn codex_does_not_sleep_until_a_limit_ends() {
     {
         assert_eq!(codex_retries(config), Vec::<String>::new(), "{config}");
     }
-    let start =
-        InvocationStart { session: SessionStart::Continue { id: "t-7" }, spent: Spent::default(), schema: None };
+    let start = InvocationStart {
+        session: SessionStart::Continue { id: "t-7" },
+        spent: Spent::default(),
+        schema: None,
+        calls: None,
+    };
     let mut invocation = Adapter::Codex.invocation(&work(), &start);
     invocation.add_flags(flags);
     assert_eq!(

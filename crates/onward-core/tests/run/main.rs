@@ -1,5 +1,6 @@
 //! The rules of a run: inputs in, events out. Small stories in virtual time, told with one [`story::Story`].
 
+mod agent_calls;
 mod agents;
 mod auto_resume;
 mod brief;

@@ -111,16 +111,18 @@ pub struct NextPhase {
 }
 
 impl Onward {
-    /// Records a person's answer to an approval, or to a plan that waits for one.
-    pub fn answer(&mut self, name: Option<&str>, phase: &str, choice: &str) -> Result<RunId> {
+    /// Records a person's answer to an approval, to a tool call, or to a plan that waits for one.
+    pub fn answer(&mut self, name: Option<&str>, phase: &str, choice: &str, reason: Option<&str>) -> Result<RunId> {
         text_fits("the choice", choice)?;
+        text_fits("the reason", reason.unwrap_or_default())?;
         let run = self.find_run(name)?;
         let known = self.load(&run)?;
         let phase = require_phase(&known, phase)?;
         if let Some(Stage::Proposed(_)) = known.replans.asked_by(&phase).map(|asked| &asked.stage) {
             return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
         }
-        let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
+        let posted =
+            Posted::Answer { phase, choice: choice.to_owned(), by: actor(), reason: reason.map(str::to_owned) };
         match self.post(&run, posted) {
             Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
             other => other.map(|_| run),
@@ -285,7 +287,9 @@ fn context(run: &Run, phase: &Phase) -> Value {
 
 /// The command that a person could type, where somebody waits.
 fn hint(run: &Run) -> Option<String> {
-    let approval = run.approvals().next().map(|(phase, _)| format!("onward approve {} {}", run.id, phase.id));
+    let calls = run.calls().map(|(phase, _)| phase);
+    let awaited = run.approvals().map(|(phase, _)| phase).chain(calls).next();
+    let approval = awaited.map(|phase| format!("onward approve {} {}", run.id, phase.id));
     let startable = run.phases().any(|(_, state)| !state.is_finished() && state.status != PhaseStatus::Failed);
     approval.or_else(|| startable.then(|| format!("onward resume {}", run.id)))
 }

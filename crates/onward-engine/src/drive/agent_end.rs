@@ -13,7 +13,7 @@ use onward_core::run::{Run, agents};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{AttemptFolder, ExitRecord, ProcessEnd};
-use crate::executor::agent;
+use crate::executor::{agent, tool_calls};
 use crate::markdown_file::tasks_left_open;
 use crate::project::Project;
 
@@ -46,7 +46,15 @@ impl AgentReading {
 
     /// The agent's own account; where its attendant died before the end, as far as it is there.
     pub(crate) fn account(&self, folder: &AttemptFolder, exit: Option<&ExitRecord>) -> Box<AgentEnded> {
-        let mut ended = AgentEnded::from(self.result(folder, exit));
+        let mut result = self.result(folder, exit);
+        let left = tool_calls::left(folder);
+        // A person said no, or it was put off: the client only did what it was told.
+        result.denials.retain(|call| call.id.as_ref().is_none_or(|id| !left.refused.contains(id)));
+        let asked = result.deferred.as_ref().and_then(|call| left.asked.get(call.id.as_deref()?)).cloned();
+        let mut ended = AgentEnded::from(result);
+        if let AgentHow::Deferred { digest, .. } = &mut ended.how {
+            *digest = asked;
+        }
         if ended.session.is_none() {
             ended.session = folder.session();
         }

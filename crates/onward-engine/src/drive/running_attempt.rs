@@ -14,6 +14,7 @@ use crate::attendant::{
     self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, ProcessEnd, RecordError, Spec,
 };
 use crate::error::{Error, Result};
+use crate::executor::tool_calls;
 use crate::probe::phase::ProofLook;
 use crate::probe::surroundings_at_end::WorldWatch;
 use crate::redact::secrets;
@@ -313,7 +314,8 @@ fn note(folder: &AttemptFolder) -> Option<String> {
 
 fn unknown(folder: &AttemptFolder, look: &ProofLook) -> AttemptEnd {
     let agent = look.agent.as_ref().filter(|_| folder.path().exists()).map(|reading| reading.account(folder, None));
-    AttemptEnd { agent, ..unknown_of_files(folder) }
+    let answer_given = look.agent.is_some() && tool_calls::answer_was_given(folder);
+    AttemptEnd { agent, answer_given, ..unknown_of_files(folder) }
 }
 
 fn unknown_of_files(folder: &AttemptFolder) -> AttemptEnd {
@@ -362,6 +364,7 @@ fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option
         last_words,
         agent,
         left_running: exit.left_running.iter().map(left_running).collect(),
+        answer_given: look.agent.is_some() && tool_calls::answer_was_given(folder),
     })
 }
 

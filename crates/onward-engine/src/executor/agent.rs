@@ -12,7 +12,8 @@ use onward_core::result_schema::ResultSchema;
 use onward_core::run::{PhaseState, Run, agents, budgets};
 
 use super::shell::{StartOrders, fill_for, top};
-use crate::attendant::{AfterSuccess, ClientOrders, open_plain};
+use super::tool_calls;
+use crate::attendant::{AfterSuccess, AttemptFolder, ClientOrders, open_plain};
 use crate::plan_files;
 use crate::project::Project;
 use crate::redact;
@@ -32,7 +33,12 @@ pub(crate) fn client(project: &Project, name: &str) -> ClientOrders {
 }
 
 /// The orders for the attendant of an agent.
-pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attempt) -> Result<StartOrders, String> {
+pub(super) fn orders(
+    project: &Project,
+    run: &Run,
+    phase: &Phase,
+    (attempt, folder): (Attempt, &AttemptFolder),
+) -> Result<StartOrders, String> {
     let work = agents::work(phase).ok_or("it is not an agent's")?;
     let client = client(project, &work.agent);
     let adapter = client.adapter().ok_or_else(|| {
@@ -65,7 +71,9 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
     if let Some((text, path)) = &schema {
         ResultSchema::read(text).map_err(|why| format!("{path} is no schema that can be checked: {why}"))?;
     }
+    let calls = tool_calls::prepare(folder, &work, &state.calls)?;
     let start = InvocationStart {
+        calls: calls.as_ref(),
         session: if state.named { SessionStart::Continue { id: &session } } else { SessionStart::New { id: &session } },
         spent,
         schema: schema.as_ref().map(|(text, path)| AnswerSchema { text, path }),
@@ -74,8 +82,12 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
     if adapter == Adapter::Codex {
         invocation.add_flags(codex_retries(&codex_config()));
     }
-    let prompt = prompt(run, phase, (&work, attempt), &top)?;
-    let (command, stdin) = invocation.with_prompt(&prompt);
+    let (command, stdin) = if state.goes_on_with_a_call() {
+        // Without a prompt the client goes on with the call that waits, and asks about it again.
+        (invocation.argv.clone(), None)
+    } else {
+        invocation.with_prompt(&prompt(run, phase, (&work, attempt), &top)?)
+    };
     Ok(StartOrders {
         argv: command,
         stdin,
@@ -121,6 +133,7 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
         note: state.and_then(|state| state.note.clone()),
         tries: state.map(|state| state.tries.clone()).unwrap_or_default(),
         remaining: agent.and_then(|agent| agent.remaining.clone()),
+        calls: agent.map(|agent| agent.calls.told()).unwrap_or_default(),
         goes_on: agent.is_some_and(|agent| agent.named),
         brought_together: brought_together(state),
         attempt,

@@ -2,3 +2,4 @@
 
 pub(crate) mod agent;
 pub(crate) mod shell;
+pub(crate) mod tool_calls;

@@ -74,7 +74,7 @@ pub(crate) fn prepare(
                 schema: None,
             }
         }
-        Body::Agent(_) => agent::orders(project, run, phase, attempt).map_err(PrepareTrouble::Phase)?,
+        Body::Agent(_) => agent::orders(project, run, phase, (attempt, &folder)).map_err(PrepareTrouble::Phase)?,
         Body::Approval(_) | Body::External(_) | Body::Uses(_) => {
             return Err(PrepareTrouble::Phase(format!("phase {} is for others to do", phase.id)));
         }

@@ -80,6 +80,8 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::PhaseCompleted { .. }
         | Event::ApprovalAsked { .. }
         | Event::ApprovalAnswered { .. }
+        | Event::CallAsked { .. }
+        | Event::CallAnswered { .. }
         | Event::Reported { .. }
         | Event::PhaseFailed { .. }
         | Event::RetryScheduled { .. }

@@ -171,7 +171,9 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Change { ops: changes, ends } => Posted::Change { ops: ops(changes), ends },
         Posted::Save { state } => Posted::Save { state: map(state) },
         Posted::Share { fact } => Posted::Share { fact: Box::new(shared(*fact)) },
-        Posted::Answer { phase, choice, by } => Posted::Answer { phase, choice: text(choice), by: text(by) },
+        Posted::Answer { phase, choice, by, reason } => {
+            Posted::Answer { phase, choice: text(choice), by: text(by), reason: optional(reason) }
+        }
         Posted::Report { phase, by, says, complexity } => {
             Posted::Report { phase, by: text(by), says: said(says), complexity }
         }
@@ -260,7 +262,9 @@ fn account(ended: AgentEnded) -> AgentEnded {
         AgentHow::Limited { until, said } => AgentHow::Limited { until, said: text(said) },
         AgentHow::Overloaded { message } => AgentHow::Overloaded { message: text(message) },
         AgentHow::NotLoggedIn { message } => AgentHow::NotLoggedIn { message: text(message) },
-        AgentHow::Deferred { tool, input } => AgentHow::Deferred { tool: text(tool), input: text(input) },
+        AgentHow::Deferred { tool, input, digest } => {
+            AgentHow::Deferred { tool: text(tool), input: text(input), digest }
+        }
         AgentHow::Failed { message } => AgentHow::Failed { message: text(message) },
         plain @ (AgentHow::Done
         | AgentHow::Exhausted

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use onward_core::agent::{AgentWork, argument_against_asking};
 use onward_core::diagnostic::{Code, Diagnostic};
 use onward_core::plan::expand::{self, UsedFault};
-use onward_core::plan::{self, Plan};
+use onward_core::plan::{self, Body, Plan};
 use onward_core::run::Run;
 
 use crate::error::{Error, Result};
+use crate::executor::agent;
 use crate::plan_files::Checked;
 use crate::plan_files::{plan_from_text, plan_text};
 use crate::project::Project;
@@ -26,9 +28,9 @@ pub(crate) struct PreparedPlan {
 impl PreparedPlan {
     pub(crate) fn new(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
-        let missing = agent_files::faults(project, &whole);
-        if !missing.is_empty() {
-            return Err(Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics: missing });
+        let diagnostics = agents_that_cannot_do_it(project, &whole);
+        if !diagnostics.is_empty() {
+            return Err(Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics });
         }
         redact::uncuttable::demand_whole_inputs(&whole, inputs).map_err(|why| holds_a_secret(file, why))?;
         let digest = plan::digest(&whole);
@@ -109,6 +111,26 @@ pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
     text_key(project, hash, key.lines().skip(1)) == key
 }
 
+/// Why agents cannot do what a plan gives them.
+fn agents_that_cannot_do_it(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
+    let plans = std::iter::once(plan).chain(plan.used.values());
+    let phases = plans.flat_map(|one| one.phases.iter().chain(&one.finally));
+    let without_means = phases.filter_map(|phase| {
+        let Body::Agent(block) = &phase.body else { return None };
+        let task = AgentWork::read(block);
+        let keys = agent::client(project, &task.agent).adapter()?.unsupported(&task);
+        let (agent, id) = (&task.agent, &phase.id);
+        if !keys.is_empty() {
+            let message = format!("the agent {agent} of phase {id} has no means for {}", keys.join(", "));
+            return Some(Diagnostic::error(Code::BadValue, message).help("leave it out, or use an agent that has"));
+        }
+        let word = argument_against_asking(&task.args).filter(|_| !task.ask.is_empty())?;
+        let message = format!("the argument {word} of phase {id} takes away the hook by which `ask` asks");
+        Some(Diagnostic::error(Code::BadValue, message).help("leave out one of the two"))
+    });
+    without_means.chain(agent_files::faults(project, plan)).collect()
+}
+
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
     match plan_text(&project.top.join(path)) {
         Ok(text) => Ok(text),
@@ -120,7 +142,7 @@ fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
 /// Adds what is to be said about the plans that a plan uses. Only a warning: they may be written later.
 pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
     let (Some(project), Some(plan)) = (project, &checked.parsed.plan) else { return };
-    let missing = agent_files::faults(project, plan);
+    let missing = agents_that_cannot_do_it(project, plan);
     let faults = match expand::read_used(plan, &mut |path| load(project, path)) {
         Ok((_, warnings)) => warnings,
         Err(faults) => faults,

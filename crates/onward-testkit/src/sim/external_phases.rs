@@ -37,7 +37,7 @@ pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
     let by = "somebody".to_owned();
     Some(if let Body::Approval(_) = phase.body {
         let choice = if dice.percent(15) { "reject" } else { "approve" };
-        Posted::Answer { phase: id, choice: choice.to_owned(), by }
+        Posted::Answer { phase: id, choice: choice.to_owned(), by, reason: None }
     } else {
         let complexity = dice.percent(10).then(|| u32::try_from(dice.below(12)).expect("small"));
         Posted::Report { says: says(phase, dice), phase: id, by, complexity }

@@ -151,15 +151,16 @@ impl Oracle {
                 self.fold_of_external_phases(event);
             }
             Event::PlanRevised(revised) => self.revised(&revised.plan),
-            Event::CommitBegun { number, .. } => {
-                assert!(self.commits.insert(*number), "commit {number} was begun twice");
-            }
+            Event::CommitBegun { number, .. } => self.commit_begun(*number),
             Event::RunRewound(rewound) => self.rewound(rewound.restored.as_ref()),
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
             Event::MarkersTaken { completed, skipped } => self.markers_taken(completed, skipped),
             Event::RunStarted(_)
+            // No world of the simulator has an agent.
+            | Event::CallAsked { .. }
+            | Event::CallAnswered { .. }
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. }
@@ -197,6 +198,10 @@ impl Oracle {
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
+    }
+
+    fn commit_begun(&mut self, number: u32) {
+        assert!(self.commits.insert(number), "commit {number} was begun twice");
     }
 
     fn nothing_is_at_work(&self) {

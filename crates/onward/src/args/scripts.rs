@@ -15,11 +15,14 @@ pub(crate) struct NextArgs {
     pub(crate) output: Json,
 }
 
-/// Always exits 0, and says nothing but what the agent is to read.
+/// Exits 0, and says nothing but what the agent is to read. About a tool call, 2 keeps the client from making it.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// Name of the event, as the client has it: `SessionStart`, `PreCompact`, `Stop` and so on. Its JSON is read from stdin.
     pub(crate) event: String,
+    /// Folder of the attempt whose calls are asked about; an agent with `ask` is started with it.
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub(crate) calls: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Args)]

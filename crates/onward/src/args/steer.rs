@@ -14,6 +14,9 @@ pub(crate) struct ApproveArgs {
     /// Answer with one of the choices of the plan; all but `reject` approve [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) choice: Option<String>,
+    /// Tell the agent why, where it is its tool call that is answered.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     /// Go on with the run at once, where nobody drives it.
     #[arg(long)]
     pub(crate) resume: bool,

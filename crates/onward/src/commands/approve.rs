@@ -35,7 +35,8 @@ fn contradiction(why: &str) -> Result<u8, Failure> {
 fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Failure> {
     person_only::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
+    let reason = args.reason.as_deref();
+    let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice, reason)?;
     if args.resume && onward.driver(&run)?.is_none() {
         drop(onward);
         return Ok(resume::go_on(&run, args.output));

@@ -33,15 +33,17 @@ fn about(onward: &mut Onward, run: &Run, due: &DueApproval) -> Result<bool, Fail
         match due.reply(&typed) {
             ApprovalReply::Later => return Ok(false),
             ApprovalReply::Unclear => render::say("Please answer with one of the choices.\n"),
-            ApprovalReply::Choice(choice) => match onward.answer(Some(run.id.as_str()), due.phase.as_str(), &choice) {
-                Ok(_) => return Ok(true),
-                // It is for others to decide, or was decided elsewhere meanwhile.
-                Err(Error::Declined { reason }) => {
-                    render::say(&format!("{}\n", render::safe::line(&reason)));
-                    return Ok(false);
+            ApprovalReply::Choice(choice) => {
+                match onward.answer(Some(run.id.as_str()), due.phase.as_str(), &choice, None) {
+                    Ok(_) => return Ok(true),
+                    // It is for others to decide, or was decided elsewhere meanwhile.
+                    Err(Error::Declined { reason }) => {
+                        render::say(&format!("{}\n", render::safe::line(&reason)));
+                        return Ok(false);
+                    }
+                    Err(other) => return Err(other.into()),
                 }
-                Err(other) => return Err(other.into()),
-            },
+            }
         }
     }
     Ok(false)

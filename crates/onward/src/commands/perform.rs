@@ -132,7 +132,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip, None),
         Some(Verb::Adopt(args)) => steer::steer(&args.steer, Choice::Adopt, args.reason.clone()),
         Some(Verb::Mcp(args)) => mcp::mcp(args),
-        Some(Verb::Hook(args)) => return hook::heed(args.event.clone()),
+        Some(Verb::Hook(args)) => return hook::heed(hook::HookCall::from_args(args)),
         Some(Verb::Pause(args)) => pause_and_cancel::pause(args),
         Some(Verb::Cancel(args)) => pause_and_cancel::cancel(args),
     };

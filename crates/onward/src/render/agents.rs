@@ -1,7 +1,9 @@
 //! Coding agents: how an attempt of theirs ended, and what they have cost.
 
+use std::fmt::Write as _;
+
 use onward_core::event::{AgentEnded, AgentHow};
-use onward_core::view::AgentRecord;
+use onward_core::view::{AgentRecord, CallRecord};
 
 use super::safe;
 
@@ -27,10 +29,24 @@ pub(super) fn end(ended: &AgentEnded) -> Option<String> {
         AgentHow::Interrupted => "it was interrupted".to_owned(),
         AgentHow::MaxTurns => "it took all its turns".to_owned(),
         AgentHow::Budget => "it spent its budget".to_owned(),
-        AgentHow::Deferred { tool, input } => format!("it waits for consent to {tool} {input}"),
+        // What is asked about it follows.
+        AgentHow::Deferred { .. } => return None,
         AgentHow::NoResult => "it ended without a result".to_owned(),
     };
     Some(safe::line(&text))
+}
+
+/// The question whether an agent may make a call, with all of its input and how to answer.
+pub(super) fn asked(phase: &str, call: &CallRecord, how: &str) -> String {
+    let input = safe::block(call.input.trim_end()).replace('\n', "\n      ");
+    let mut out =
+        format!("{phase} waits for an approval: its agent wants to use {}\n      {input}\n", safe::line(&call.tool));
+    if let Some(reason) = &call.reason {
+        let reason = safe::block(reason.trim_end()).replace('\n', "\n      ");
+        let _ = writeln!(out, "    it said: {reason}");
+    }
+    let _ = writeln!(out, "    {}", safe::line(how));
+    out
 }
 
 /// `claude-code, 6 turns, $0.95`.

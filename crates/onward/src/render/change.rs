@@ -83,9 +83,11 @@ impl ChangeLines {
             | Event::ReplanRefused { .. }
             | Event::Replanned(_) => replan::line(&recorded.event),
             Event::PhaseProbed { phase, answer, error } => self.proven(phase, *answer, error.as_ref()),
-            Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. } => {
-                external_phases::line(&recorded.event, run)
-            }
+            Event::ApprovalAsked { .. }
+            | Event::ApprovalAnswered { .. }
+            | Event::CallAsked { .. }
+            | Event::CallAnswered { .. }
+            | Event::Reported { .. } => external_phases::line(&recorded.event, run),
             Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }

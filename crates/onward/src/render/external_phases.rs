@@ -4,10 +4,10 @@ use onward_core::event::{Event, ExternalReport};
 use onward_core::id::PhaseId;
 use onward_core::question::DueApproval;
 use onward_core::run::Run;
-use onward_core::view;
+use onward_core::view::{self, CallRecord};
 use onward_engine::NextWork;
 
-use super::{paint, safe};
+use super::{agents, paint, safe};
 
 /// The line of an event that others caused.
 pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
@@ -16,6 +16,16 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
         Event::ApprovalAsked { phase } => Some(asked(phase, run)),
         Event::ApprovalAnswered { phase, choice, by } => {
             Some(format!("{} {} {} says {}", paint::busy("?"), name(phase), safe::line(by), safe::line(choice)))
+        }
+        Event::CallAsked { phase } => {
+            let call = run.calls().find(|(found, _)| found.id == *phase).map(|(_, call)| CallRecord::new(call));
+            let asked = agents::asked(&name(phase), &call.unwrap_or_default(), &view::approve_command(&run.id, phase));
+            Some(format!("{} {}", paint::doubtful("?"), asked.trim_end()))
+        }
+        Event::CallAnswered { phase, answer, by, reason } => {
+            let reason = reason.as_ref().map(|reason| format!(": {}", safe::line(reason))).unwrap_or_default();
+            let (by, answer) = (safe::line(by), answer.as_str());
+            Some(format!("{} {} {by} has {answer} the call of its agent{reason}", paint::busy("?"), name(phase)))
         }
         Event::Reported { phase, by, report } => {
             let told = match report {
@@ -54,7 +64,8 @@ fn how(run: &Run, phase: &PhaseId) -> String {
 pub(crate) fn due(due: &DueApproval) -> String {
     let look_at: String = due.look_at.iter().map(|show| format!("    look at {}\n", safe::line(show))).collect();
     let phase = safe::line(due.phase.as_str());
-    format!("{} {phase} asks: {}\n{look_at}", paint::doubtful("?"), safe::line(&due.message))
+    let message = safe::block(&due.message).replace('\n', "\n    ");
+    format!("{} {phase} asks: {message}\n{look_at}", paint::doubtful("?"))
 }
 
 /// The answers to an approval. Enter decides nothing.
@@ -77,7 +88,11 @@ pub(super) fn awaited(run: &Run) -> String {
         let run = safe::line(run.id.as_str());
         format!("{id}: {}\nanswer with  onward retry {run} {id}  (or adopt, or skip)\n", safe::line(&asks))
     });
-    let mut text: String = approvals.chain(conflicts).collect();
+    let calls = run.calls().map(|(phase, call)| {
+        let how = format!("answer with  {}", view::approve_command(&run.id, &phase.id));
+        agents::asked(&safe::line(phase.id.as_str()), &CallRecord::new(call), &how)
+    });
+    let mut text: String = approvals.chain(conflicts).chain(calls).collect();
     if text.is_empty() {
         text = format!("what is to be done by others is told by  onward next --run {}\n", safe::line(run.id.as_str()));
     }

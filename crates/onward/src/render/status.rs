@@ -8,7 +8,7 @@ use onward_core::id::PhaseId;
 use onward_core::run::{AdoptedPhase, PhaseStatus, RunStatus};
 use onward_core::view::{self, PhaseRecord, StatusView};
 
-use super::{limits, paint, safe, time};
+use super::{agents, limits, paint, safe, time};
 
 /// Parts of a phase that are shown one by one.
 const PARTS_SHOWN_MAX: usize = 12;
@@ -43,7 +43,13 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     }
     let asked = view.running.iter().chain(&view.remaining).filter(|record| record.status == PhaseStatus::Waiting);
     for record in asked {
-        let _ = writeln!(out, "answer with  {}", safe::line(&view::approve_command(&view.run, &record.id)));
+        let how = format!("answer with  {}", view::approve_command(&view.run, &record.id));
+        match record.agent.as_ref().and_then(|agent| agent.call.as_ref()) {
+            Some(call) => out.push_str(&agents::asked(&safe::line(record.id.as_str()), call, &how)),
+            None => {
+                let _ = writeln!(out, "{}", safe::line(&how));
+            }
+        }
     }
     if let Some(resume) = &view.resume {
         let _ = writeln!(out, "go on with  {}", safe::line(resume));

@@ -1,6 +1,7 @@
 //! Stories told to the real binary in a project of their own.
 
 mod abandoned_checks;
+mod agent_calls;
 mod agents;
 mod answers;
 mod artifacts;

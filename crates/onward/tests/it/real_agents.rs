@@ -405,3 +405,84 @@ fn codex_writes_a_plan() {
         writes_a_plan(&rig);
     }
 }
+
+/// What a person is asked about in the two stories below.
+fn asked(rig: &AgentRig) -> Value {
+    let pushed = rig.project.path("pushed.txt");
+    let command = format!("true && echo push >> {}", pushed.display());
+    json!({ "text": "The tests pass.", "tool": { "name": "Bash", "input": { "command": command, "description": "push it" } } })
+}
+
+/// The user's own hook, and a project that switches all hooks off.
+fn with_hooks_of_others(rig: &AgentRig) {
+    let hook = format!("echo called >> {}", rig.project.path("own-hook").display());
+    let hook = json!({ "matcher": "Bash", "hooks": [{ "type": "command", "command": hook }] });
+    let own = json!({ "hooks": { "PreToolUse": [hook] } });
+    rig.project.write(rig.folder().join("home/.claude/settings.json"), own.to_string());
+    rig.project.write(rig.project.path(".claude/settings.json"), json!({ "disableAllHooks": true }).to_string());
+}
+
+/// A call waits for a person, the client ends, and days later it is made in the same session, once, though the plan allows the tool
+/// without asking and the project switches hooks off. The user's own hooks are called as ever.
+#[test]
+fn claude_code_waits_for_an_approval() {
+    let Some(rig) = AgentRig::new("claude_code_waits_for_an_approval", "claude-code") else { return };
+    rig.plan("allow: [Bash, Write], ask: [\"Bash(echo push:*)\"]");
+    with_hooks_of_others(&rig);
+    let steps = json!([rig.looks(), asked(&rig), rig.makes(), { "text": "It is pushed." }]);
+    let commands: [&[&str]; 3] = [&["run"], &["approve", "@", "build"], &["resume"]];
+    let Some(said) = rig.play(&steps, &[], &commands) else { return };
+    assert_eq!(said[0].code, 15, "{}", said[0].text);
+    assert!(said[0].text.contains("echo push >>") && said[0].text.contains("The tests pass."), "{}", said[0].text);
+    assert_eq!((said[1].code, said[2].code), (0, 0), "{}\n{}", said[1].text, said[2].text);
+    assert_eq!(rig.project.read("pushed.txt"), "push\n", "it is made once");
+    let requests = rig.requests();
+    assert_eq!(requests.len(), 4, "requests: {requests:#?}");
+    assert_eq!(requests[2]["continued"], true, "the same session goes on");
+    let done = &rig.status()["completed"][0];
+    assert_eq!(done["attempts"], 2, "{done}");
+    assert!(rig.project.exists("own-hook"), "the user's own hook is called");
+    rig.project.ran_once(["ship"]);
+}
+
+/// A person says no. The model reads the reason, and goes on without it.
+#[test]
+fn claude_code_reads_why_a_call_was_rejected() {
+    let Some(rig) = AgentRig::new("claude_code_reads_why_a_call_was_rejected", "claude-code") else { return };
+    rig.plan("allow: [Bash, Write], ask: [\"Bash(echo push:*)\"]");
+    let steps = json!([asked(&rig), rig.makes(), { "text": "Then not." }]);
+    let reject: &[&str] = &["reject", "@", "build", "--reason", "Not-on-a-Friday", "--resume"];
+    let Some(said) = rig.play(&steps, &[], &[&["run"], reject]) else { return };
+    assert_eq!((said[0].code, said[1].code), (15, 0), "{}\n{}", said[0].text, said[1].text);
+    assert!(!rig.project.exists("pushed.txt"), "it is not made");
+    let requests = rig.requests();
+    assert!(requests[1]["results"].to_string().contains("Not-on-a-Friday"), "{:#?}", requests[1]);
+    rig.project.ran_once(["ship"]);
+}
+
+/// Two calls in one answer, and one of a subagent: none passes unseen. The first waits, the others are put off with a reason.
+#[test]
+fn claude_code_asks_about_one_call_at_a_time() {
+    let Some(rig) = AgentRig::new("claude_code_asks_about_one_call_at_a_time", "claude-code") else { return };
+    rig.plan("allow: [Bash, Write, Agent, Task], ask: [\"Bash(echo push:*)\"]");
+    let push = |file: &str| {
+        let path = rig.project.path(file);
+        json!({ "name": "Bash", "input": { "command": format!("echo push >> {}", path.display()) } })
+    };
+    let sub = json!({ "description": "look", "prompt": "SUBWORK", "subagent_type": "general-purpose" });
+    let steps = json!([
+        { "when": { "last": "^(?!SUBWORK)", "continued": false }, "tool": { "name": "Agent", "input": sub } },
+        { "when": { "last": "SUBWORK", "continued": false }, "tool": push("of-another.txt") },
+        { "when": { "last": "SUBWORK", "continued": true }, "text": "it was refused" },
+        { "tool": [push("one.txt"), push("two.txt")] },
+        rig.makes(),
+        { "text": "done" },
+    ]);
+    let commands: [&[&str]; 2] = [&["run"], &["approve", "@", "build", "--resume"]];
+    let Some(said) = rig.play(&steps, &[], &commands) else { return };
+    assert_eq!((said[0].code, said[1].code), (15, 0), "{}\n{}", said[0].text, said[1].text);
+    assert_eq!(rig.project.read("one.txt"), "push\n");
+    assert!(!rig.project.exists("two.txt") && !rig.project.exists("of-another.txt"), "nobody was asked about these");
+    let told = rig.requests().iter().map(|request| request["parts"].to_string()).collect::<String>();
+    assert!(told.contains("main agent") && told.contains("one at a time"), "{told}");
+}

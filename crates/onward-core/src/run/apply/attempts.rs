@@ -6,6 +6,7 @@ use crate::event::{Event, Outcome};
 use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::replan::EXIT_REPLAN;
+use crate::run::agent_calls::CallEnd;
 use crate::run::readiness::Readiness;
 use crate::run::requirements::RequirementState;
 use crate::run::resume_reason::resume_reason;
@@ -93,6 +94,7 @@ impl Run {
             around,
             agent,
             said: _,
+            answer_given,
         } = event
         else {
             return;
@@ -112,7 +114,9 @@ impl Run {
         if let Some(around) = around {
             self.around_seen(around, at);
         }
-        let told = self.agent_ended(phase, outcome, error.as_ref(), agent.as_deref());
+        let end = CallEnd { outcome, agent: agent.as_deref(), answer_given: *answer_given };
+        let told = self.agent_ended(phase, error.as_ref(), end);
+        self.call_ended(phase, end);
         self.attempt_is_remembered(event, told, alone);
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }

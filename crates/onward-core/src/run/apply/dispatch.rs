@@ -20,6 +20,7 @@ impl Run {
             event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
                 self.apply_what_others_said(event, at);
             }
+            event @ (Event::CallAsked { .. } | Event::CallAnswered { .. }) => self.apply_to_the_calls(event, at),
             event @ (Event::AttemptStarted { .. }
             | Event::AttemptAdopted { .. }
             | Event::AttemptEnded { .. }

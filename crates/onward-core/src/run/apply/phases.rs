@@ -11,6 +11,7 @@ use crate::failure::FailureCode;
 use crate::id::{Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::plan::Body;
+use crate::run::agent_calls;
 use crate::run::requirements::RequirementState;
 use crate::run::state::{AdoptedPhase, Before, PhaseStatus, Run};
 use crate::run::worktrees;
@@ -132,6 +133,7 @@ impl Run {
             state.requirements = RequirementState::NotLookedAt;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            agent_calls::ask_no_more(state);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
                 state.seen = None;

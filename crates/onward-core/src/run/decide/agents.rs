@@ -9,6 +9,8 @@ use crate::failure::FailureCode;
 use crate::id::Attempt;
 use crate::input::AttemptEnd;
 use crate::plan::{Phase, RetryWhen};
+use crate::replan::EXIT_REPLAN;
+use crate::run::agent_calls::{self, CallEnd};
 use crate::run::agents::{HAND_OFFS_MAX, REMAINING_OUTPUT, ROUNDS_MAX, hands_off, is_a_round, spent};
 use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::state::{PhaseState, Run};
@@ -27,6 +29,21 @@ pub(super) fn account(state: &PhaseState, end: &AttemptEnd) -> Option<Box<AgentE
     }
     ended.remaining = remaining(end);
     Some(ended)
+}
+
+/// Whether a person's answer to a call of the agent is still to be handed over.
+pub(super) fn has_an_answer(state: &PhaseState) -> bool {
+    let open = state.agent.as_deref().and_then(|agent| agent.calls.open.as_ref());
+    open.is_some_and(|call| call.answer.is_some())
+}
+
+/// Whether an end like this is counted as a failure.
+pub(in crate::run) fn counts_as_failure(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Exited { code } => *code != 0 && *code != EXIT_REPLAN,
+        Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => true,
+        Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => false,
+    }
 }
 
 /// Whether an agent says that it is done, and nothing contradicts it.
@@ -131,7 +148,9 @@ pub(super) fn next(
     now: Timestamp,
 ) -> Option<Event> {
     let stopping = run.stop.is_some_and(|(by, _)| by != StopRequest::Pause);
-    if hands_off(&ended.how, state.agent.as_deref()) {
+    let call = CallEnd { outcome: &end.outcome, agent: Some(ended), answer_given: end.answer_given };
+    let not_taken = agent_calls::was_not_taken(state.agent.as_deref(), call);
+    if not_taken || hands_off(&ended.how, state.agent.as_deref()) {
         // The next attempt begins a new session. It is no retry, and waits for nothing.
         return (!stopping).then(|| Event::RetryScheduled { phase: phase.id.clone(), not_before: now });
     }

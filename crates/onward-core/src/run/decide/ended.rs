@@ -14,6 +14,7 @@ use crate::mutant::{self, Mutant};
 use crate::patterns;
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
+use crate::run::agent_calls;
 use crate::run::state::{PhaseState, Run};
 use crate::run::transient;
 use crate::run::verification;
@@ -30,6 +31,7 @@ const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
 pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd, now: Timestamp) -> Vec<Event> {
     let phase = &run.plan().phases[run.at(id)];
     let state = run.phase_state(id).expect("the caller has seen the attempt at work");
+    let asks = agent_calls::waits(end.agent.as_deref());
     let first = Event::AttemptEnded {
         phase: id.clone(),
         attempt,
@@ -38,16 +40,19 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         duration_ms: end.duration_ms,
         note: end.note.clone(),
         claimed: claimed(run, phase, end),
-        error: agents::failed_all_the_same(phase, end).or_else(|| unreadable(end)),
+        error: agents::failed_all_the_same(phase, end).or_else(|| unreadable(end).filter(|_| !asks)),
         head: end.head.clone(),
         left_running: end.left_running.clone(),
         around: end.around.clone().filter(|around| !run.is_seen(around)),
         agent: agents::account(state, end),
         said: last_line(phase, end),
+        answer_given: end.answer_given && agents::has_an_answer(state),
     };
     let next = match &end.outcome {
         // It asked for another plan while it worked. That one comes first, whatever it says now.
         Outcome::Exited { .. } if run.replans.asked_by(id).is_some() => None,
+        // However it ended: the client was kept from a call, and a person is asked about it.
+        _ if asks => Some(Event::CallAsked { phase: id.clone() }),
         // What an agent says of its end counts, never the code of its process alone.
         outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. })
             if *outcome != ASKS_FOR_A_PLAN && !agents::says_done(phase, end) && !is_cut_short(phase, outcome) =>
@@ -127,6 +132,7 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
         Outcome::Exited { .. } if run.replans.asked_by(&phase.id).is_some() => false,
+        _ if agent_calls::waits(end.agent.as_deref()) => false,
         Outcome::Exited { code: 0 } => verification::is_looked_at(phase) && agents::says_done(phase, end),
         Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_looked_at(phase)),
         Outcome::Unknown => has_probe(phase),

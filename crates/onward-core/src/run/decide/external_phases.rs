@@ -4,12 +4,13 @@ use jiff::Timestamp;
 
 use super::Refusal;
 use super::ended::{failed_for_good, retried_or_failed, seen};
-use crate::event::{Event, ExternalReport, PhaseError};
+use crate::event::{CallAnswer, Event, ExternalReport, PhaseError};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
-use crate::plan::{Phase, RetryWhen};
+use crate::plan::{APPROVE, Body, Phase, REJECT, RetryWhen};
+use crate::run::agent_calls;
 use crate::run::external_phases::{ExternalState, answered, as_approval, as_external};
 use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::redacted_values::uses_what_was_cut;
@@ -21,9 +22,33 @@ use crate::run::tries;
 use crate::run::verification::{self, Judgement};
 use crate::words;
 
-pub(super) fn answer(run: &Run, id: &PhaseId, said: &str, by: &str) -> Result<Vec<Event>, Refusal> {
+pub(super) fn answer(
+    run: &Run,
+    id: &PhaseId,
+    said: &str,
+    by: &str,
+    reason: Option<&str>,
+) -> Result<Vec<Event>, Refusal> {
     let (phase, state) = found(run, id)?;
     let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
+    if let Some(agent) = state.agent.as_deref().filter(|_| matches!(phase.body, Body::Agent(_))) {
+        let answered = match said {
+            APPROVE => CallAnswer::Approved,
+            REJECT => CallAnswer::Rejected,
+            _ => return no(format!("a call of phase {id} is approved or rejected, and has no choices")),
+        };
+        let given = agent.calls.open.as_ref().and_then(|call| call.answer.as_ref());
+        return match (agent_calls::waiting_call(state), given) {
+            (Some(_), _) => Ok(vec![agent_calls::answer_event(id, answered, by, reason)]),
+            // The same answer again changes nothing.
+            (None, Some(given)) if given.is == answered => Ok(Vec::new()),
+            (None, Some(given)) => no(format!("the call of phase {id} is {} already", given.is.as_str())),
+            (None, None) => no(format!("no call of phase {id} waits for an answer")),
+        };
+    }
+    if reason.is_some() {
+        return no(format!("phase {id} is no agent's, and takes no reason with its answer"));
+    }
     let Some(approval) = as_approval(phase) else { return no(format!("phase {id} is no approval")) };
     let Some(choice) = approval.choice(said) else {
         return no(format!("phase {id} knows no choice {said}: {}", approval.choices.join(", ")));

@@ -22,7 +22,7 @@ mod undo_phases;
 mod vcs;
 mod worktrees;
 
-pub(super) use agents::agent_failure;
+pub(super) use agents::{agent_failure, counts_as_failure};
 pub use begin::{clean_retry, is_legal};
 pub(super) use dispatch::decide;
 pub use posted::ends_with;

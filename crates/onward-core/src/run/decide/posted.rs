@@ -37,7 +37,10 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Cancel => super::pause::cancel(run),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Share { fact } => shared::share(run, fact, now),
-        Posted::Answer { phase, choice, by } => external_phases::answer(run, phase, choice, by),
+        Posted::Answer { phase, choice, by, reason } => {
+            data_limits::text_fits("its reason", reason.as_deref().unwrap_or_default())?;
+            external_phases::answer(run, phase, choice, by, reason.as_deref().and_then(words::summary).as_deref())
+        }
         Posted::Report { phase, by, says, complexity } => {
             let mut events = external_phases::report(run, phase, by, says, now)?;
             events.extend(complexity.and_then(|figure| replan::too_complex(run, phase, says, figure)));

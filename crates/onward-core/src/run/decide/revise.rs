@@ -24,6 +24,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             claimed: None,
             error: None,
             left_running: Vec::new(),
+            answer_given: false,
             agent: None,
             said: None,
         })

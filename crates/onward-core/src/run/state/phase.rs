@@ -117,6 +117,8 @@ pub enum Before {
     Replanned,
     /// It was told to come back later.
     Limited,
+    /// It had waited for a person's answer to a tool call, and there is one.
+    Answered,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -212,6 +214,7 @@ impl Before {
             Self::Redone => "redone",
             Self::Replanned => "replanned",
             Self::Limited => "rate-limited",
+            Self::Answered => "answered",
         }
     }
 }
