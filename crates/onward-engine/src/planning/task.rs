@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use onward_core::agent::{AGENT_DEFAULT, AgentWork};
 use onward_core::plan;
 use onward_core::planning::{CORRECTIONS_MAX, for_a_task};
+use onward_store::private;
 use serde_json::json;
 
 use super::client_turn::{LeaveTurn, PlanningClient, PlanningNews};
@@ -189,8 +190,7 @@ fn refusal(no_plan: NoPlan, agent: String, limit: Duration, folder: &Path) -> Er
 
 fn keep(folder: &Path, text: &str) -> io::Result<PathBuf> {
     let path = folder.join(LAST_MESSAGE);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    file.write_all(text.as_bytes())?;
+    private::create_anew(&path)?.write_all(text.as_bytes())?;
     Ok(path)
 }
 

@@ -37,6 +37,7 @@ const VERBS: &[&str] = &[
     "message",
     "next",
     "pause",
+    "plan",
     "prune",
     "reject",
     "report",

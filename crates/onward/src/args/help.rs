@@ -38,8 +38,8 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     (
         "plan",
         [
-            ("onward plan \"Add refresh tokens to the login\"", "an agent plans it, you decide, it is in onward.yaml"),
-            ("onward plan - --output plans/login.yaml < task.md", "a task of a page, and another place for the plan"),
+            ("onward plan 'Fix-the-login'", "an agent plans the task, you decide, and it is in onward.yaml"),
+            ("onward plan - --output plans/login.yaml", "a task of a page, from standard input, and another place"),
         ],
     ),
     (
