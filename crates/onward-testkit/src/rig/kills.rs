@@ -38,6 +38,10 @@ const POSTS_AT_ONCE_MAX: usize = 2;
 const RUN_LISTED_AFTER: Duration = Duration::from_millis(60);
 /// Posts that are looked at where a driver is dead.
 const INBOX_MAX: usize = 1_000;
+/// How long something is waited for that is to be killed. On a busy machine a look at all processes takes long, too, and meanwhile nobody
+/// looks after the drivers.
+const SHORT_LIVED_WAIT_MAX: Duration = Duration::from_millis(300);
+const EFFECT_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Pause between two looks.
 const STEP: Duration = Duration::from_millis(3);
 
@@ -336,7 +340,8 @@ impl Rig<'_> {
         ];
         let wanted = *self.dice.pick(&kinds);
         // Some kinds live for milliseconds only: they are waited for, a little.
-        for _ in 0..40 {
+        let since = Instant::now();
+        while since.elapsed() < SHORT_LIVED_WAIT_MAX {
             let all = tree::processes(&self.project, self.binary);
             let of_kind: Vec<Process> = all.into_iter().filter(|process| process.kind == wanted).collect();
             if !of_kind.is_empty() {
@@ -349,7 +354,8 @@ impl Rig<'_> {
 
     /// The moment in which a second try is one too many.
     fn kill_after_an_effect(&mut self) {
-        for _ in 0..400 {
+        let since = Instant::now();
+        while since.elapsed() < EFFECT_WAIT_MAX {
             let all = tree::after_an_effect(&self.project, self.binary);
             if !all.is_empty() {
                 let one = self.dice.pick(&all).clone();
