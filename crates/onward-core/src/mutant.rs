@@ -54,7 +54,7 @@ pub enum Mutant {
     RequireNothing,
     /// Nobody tells the issue that a phase has started.
     ForgetTheLabel,
-    /// What fails in the same way again and again is tried again all the same.
+    /// A phase that fails in the same way again and again is tried again all the same.
     NeverStuck,
     /// An agent that could go on in its session begins a new one.
     ForgetTheSession,

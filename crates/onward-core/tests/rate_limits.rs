@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::plan::{Detect, Limit, WhenLimited};
 use onward_core::rate_limit::{
-    FailedAttempt, GUESS_FIRST, GUESS_MAX, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, WaitPolicy, guess,
+    FailureEvidence, GUESS_FIRST, GUESS_MAX, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, WaitPolicy, guess,
     recognise, respond,
 };
 use onward_core::run::transient::is_transient;
@@ -17,7 +17,7 @@ fn now() -> Timestamp {
 }
 
 fn agent(text: &str) -> Option<RecognisedLimit> {
-    let evidence = FailedAttempt {
+    let evidence = FailureEvidence {
         speaker: Speaker::Agent,
         exit_code: Some(1),
         text: text.as_bytes(),
@@ -28,7 +28,7 @@ fn agent(text: &str) -> Option<RecognisedLimit> {
 }
 
 fn program(code: i32, text: &str, limits: &[(&str, &Limit)]) -> Option<RecognisedLimit> {
-    let evidence = FailedAttempt {
+    let evidence = FailureEvidence {
         speaker: Speaker::Program,
         exit_code: Some(code),
         text: text.as_bytes(),
@@ -267,7 +267,7 @@ fn clocks_that_are_put_forward_and_back() {
     // the first one ahead counts.
     let at = |now: &str, text: &str| {
         let now: Timestamp = now.parse().expect("a time");
-        let evidence = FailedAttempt {
+        let evidence = FailureEvidence {
             speaker: Speaker::Agent,
             exit_code: Some(1),
             text: text.as_bytes(),
@@ -302,7 +302,7 @@ fn a_clock_without_a_zone_is_the_one_on_the_wall() {
         ("regain access on 2026-11-16 at 00:00", 5),
         ("resets 21:00 on 16 November", 26),
     ] {
-        let evidence = FailedAttempt {
+        let evidence = FailureEvidence {
             speaker: Speaker::Program,
             exit_code: Some(75),
             text: text.as_bytes(),
@@ -334,7 +334,7 @@ fn a_time_that_passed_before_midnight() {
     // It is five past midnight, and the message says two minutes to twelve: that was just now, and not tonight.
     let now: Timestamp = "2026-11-15T00:05:00Z".parse().expect("a time");
     let text = "You've hit your session limit · resets 11:58pm (UTC)";
-    let evidence = FailedAttempt {
+    let evidence = FailureEvidence {
         speaker: Speaker::Agent,
         exit_code: Some(1),
         text: text.as_bytes(),
@@ -398,7 +398,7 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..6000), code in -1..256_i32) {
         let limit = detecting(Detect { exit_codes: vec![75], output_matches: Some(".".into()), reset_at: Some("(.*)".into()) });
-        let evidence = FailedAttempt { speaker: Speaker::Agent, exit_code: Some(code), text: &bytes, hits_before: 3, local: &TimeZone::UTC };
+        let evidence = FailureEvidence { speaker: Speaker::Agent, exit_code: Some(code), text: &bytes, hits_before: 3, local: &TimeZone::UTC };
         if let Some(hit) = recognise(&evidence, [("x", &limit)], now()) {
             prop_assert!(hit.until > now() && hit.until.duration_since(now()) <= RESET_AWAY_MAX);
         }
@@ -410,7 +410,7 @@ proptest! {
         seconds in -30_000_000_000_i64..250_000_000_000,
     ) {
         let now = Timestamp::from_second(seconds).expect("a time");
-        let evidence = FailedAttempt { speaker: Speaker::Program, exit_code: Some(75), text: text.as_bytes(), hits_before: 0, local: &TimeZone::UTC };
+        let evidence = FailureEvidence { speaker: Speaker::Program, exit_code: Some(75), text: text.as_bytes(), hits_before: 0, local: &TimeZone::UTC };
         let hit = recognise(&evidence, [], now).expect("75 is a limit");
         prop_assert!(hit.until > now && hit.until.duration_since(now) <= RESET_AWAY_MAX);
     }

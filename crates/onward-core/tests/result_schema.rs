@@ -149,7 +149,7 @@ fn what_fits_a_schema() {
     }
 }
 
-/// What is no schema, or has something that is not looked at, is refused in words when it is read, and not passed over.
+/// A text that is no schema, or has something that is not looked at, is refused in words when it is read, and not passed over.
 #[test]
 fn what_is_no_schema() {
     for (text, named) in [

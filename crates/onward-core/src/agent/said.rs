@@ -9,7 +9,7 @@ use super::declared::DeclaredLimit;
 use super::frames::{AgentExit, about};
 use super::outcome::AgentEnd;
 use crate::plan::{Detect, Limit};
-use crate::rate_limit::{FailedAttempt, Speaker, recognise};
+use crate::rate_limit::{FailureEvidence, Speaker, recognise};
 use crate::tail;
 
 static UNKNOWN_SESSION: LazyLock<Regex> =
@@ -93,8 +93,8 @@ pub(super) fn declared_limit(
     Some(AgentEnd::Limited { until: found.told.then_some(found.until), said })
 }
 
-fn failed<'a>(text: &'a [u8], exit: &AgentExit<'a>) -> FailedAttempt<'a> {
-    FailedAttempt { speaker: Speaker::Agent, exit_code: exit.code, text, hits_before: 0, local: exit.local }
+fn failed<'a>(text: &'a [u8], exit: &AgentExit<'a>) -> FailureEvidence<'a> {
+    FailureEvidence { speaker: Speaker::Agent, exit_code: exit.code, text, hits_before: 0, local: exit.local }
 }
 
 /// The end of a process whose frames do not say how it ended.

@@ -9,6 +9,6 @@ mod recognise;
 mod respond;
 mod times;
 
-pub use recognise::{EXIT_LIMITED, FailedAttempt, RecognisedLimit, Speaker, recognise};
+pub use recognise::{EXIT_LIMITED, FailureEvidence, RecognisedLimit, Speaker, recognise};
 pub use respond::{GUESS_FIRST, GUESS_MAX, Response, SHORTEST, WaitPolicy, guess, respond, shortest};
 pub use times::RESET_AWAY_MAX;

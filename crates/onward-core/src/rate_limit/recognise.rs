@@ -30,7 +30,7 @@ pub enum Speaker {
 
 /// How an attempt failed. Nobody asks about one that did not.
 #[derive(Clone, Copy, Debug)]
-pub struct FailedAttempt<'a> {
+pub struct FailureEvidence<'a> {
     pub speaker: Speaker,
     /// None where it was ended by a signal.
     pub exit_code: Option<i32>,
@@ -59,7 +59,7 @@ pub struct RecognisedLimit {
 ///
 /// Programs that draw on no limit are believed by their exit code only: their output may be about anything.
 pub fn recognise<'a>(
-    evidence: &FailedAttempt<'_>,
+    evidence: &FailureEvidence<'_>,
     limits: impl IntoIterator<Item = (&'a str, &'a Limit)>,
     now: Timestamp,
 ) -> Option<RecognisedLimit> {

@@ -31,7 +31,7 @@ type Fits = Result<bool, Endless>;
 
 pub(super) fn check(schema: &ResultSchema, answer: &Value) -> Result<(), String> {
     let mut check = Check { schema, steps_left: STEPS_MAX, misfits: Vec::new() };
-    match check.value(&schema.root, answer, &Place { told: true, path: String::new(), depth: 0 }) {
+    match check.value(&schema.root, answer, &AnswerPlace { told: true, path: String::new(), depth: 0 }) {
         Ok(true) => Ok(()),
         Ok(false) => Err(check.misfits.join("; ")),
         Err(Endless::Steps) => Err("checking it takes too long: the schema tries too many forms".to_owned()),
@@ -41,7 +41,7 @@ pub(super) fn check(schema: &ResultSchema, answer: &Value) -> Result<(), String>
 
 /// Where in the answer the check is.
 #[derive(Clone)]
-struct Place {
+struct AnswerPlace {
     /// Misfits are to be told, since they decide.
     told: bool,
     /// As a JSON pointer.
@@ -49,7 +49,7 @@ struct Place {
     depth: usize,
 }
 
-impl Place {
+impl AnswerPlace {
     fn below(&self, name: &str) -> Self {
         if !self.told {
             return self.deeper();
@@ -75,7 +75,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn misfit(&mut self, at: &Place, why: impl FnOnce() -> String) -> bool {
+    fn misfit(&mut self, at: &AnswerPlace, why: impl FnOnce() -> String) -> bool {
         if at.told && self.misfits.len() < MISFITS_MAX {
             let place = if at.path.is_empty() { "the answer" } else { &at.path };
             self.misfits.push(format!("{place} {}", why()));
@@ -83,7 +83,7 @@ impl Check<'_> {
         false
     }
 
-    fn value(&mut self, schema: &Value, value: &Value, at: &Place) -> Fits {
+    fn value(&mut self, schema: &Value, value: &Value, at: &AnswerPlace) -> Fits {
         self.step(1)?;
         if at.depth > DEPTH_MAX {
             return Err(Endless::Depth);
@@ -113,7 +113,7 @@ impl Check<'_> {
         Ok(fits)
     }
 
-    fn any_value(&mut self, keywords: &Map<String, Value>, value: &Value, at: &Place) -> Fits {
+    fn any_value(&mut self, keywords: &Map<String, Value>, value: &Value, at: &AnswerPlace) -> Fits {
         let mut fits = true;
         if let Some(types) = keywords.get("type") {
             let all = types.as_array().map_or(std::slice::from_ref(types), Vec::as_slice);
@@ -135,7 +135,7 @@ impl Check<'_> {
         Ok(fits)
     }
 
-    fn number(&mut self, keywords: &Map<String, Value>, number: &Number, at: &Place) -> bool {
+    fn number(&mut self, keywords: &Map<String, Value>, number: &Number, at: &AnswerPlace) -> bool {
         let value = number.as_f64().unwrap_or_default();
         let bound = |name: &str| keywords.get(name).and_then(Value::as_f64);
         let wrong = [
@@ -152,7 +152,7 @@ impl Check<'_> {
         fits
     }
 
-    fn text(&mut self, keywords: &Map<String, Value>, text: &str, at: &Place) -> Fits {
+    fn text(&mut self, keywords: &Map<String, Value>, text: &str, at: &AnswerPlace) -> Fits {
         let mut fits = true;
         let length = text.chars().count();
         if let Some(least) = count(keywords, "minLength").filter(|least| length < *least) {
@@ -174,7 +174,7 @@ impl Check<'_> {
         Ok(self.schema.patterns.get(pattern).is_some_and(|compiled| compiled.is_match(text)))
     }
 
-    fn items(&mut self, keywords: &Map<String, Value>, items: &[Value], at: &Place) -> Fits {
+    fn items(&mut self, keywords: &Map<String, Value>, items: &[Value], at: &AnswerPlace) -> Fits {
         let mut fits = true;
         if let Some(least) = count(keywords, "minItems").filter(|least| items.len() < *least) {
             fits = self.misfit(at, || format!("must have at least {least} items, and has {}", items.len()));
@@ -204,7 +204,7 @@ impl Check<'_> {
         Ok(self.contained(keywords, items, at)? && fits)
     }
 
-    fn contained(&mut self, keywords: &Map<String, Value>, items: &[Value], at: &Place) -> Fits {
+    fn contained(&mut self, keywords: &Map<String, Value>, items: &[Value], at: &AnswerPlace) -> Fits {
         let Some(wanted) = keywords.get("contains") else { return Ok(true) };
         let mut found = 0;
         for item in items {
@@ -218,7 +218,7 @@ impl Check<'_> {
         Ok(self.misfit(at, || format!("must have at least {least}{most} items of a form of which it has {found}")))
     }
 
-    fn fields(&mut self, keywords: &Map<String, Value>, fields: &Map<String, Value>, at: &Place) -> Fits {
+    fn fields(&mut self, keywords: &Map<String, Value>, fields: &Map<String, Value>, at: &AnswerPlace) -> Fits {
         let mut fits = true;
         if let Some(least) = count(keywords, "minProperties").filter(|least| fields.len() < *least) {
             fits = self.misfit(at, || format!("must have at least {least} fields, and has {}", fields.len()));
@@ -239,7 +239,7 @@ impl Check<'_> {
         Ok(fits)
     }
 
-    fn are_there(&mut self, names: Option<&Value>, fields: &Map<String, Value>, at: &Place) -> bool {
+    fn are_there(&mut self, names: Option<&Value>, fields: &Map<String, Value>, at: &AnswerPlace) -> bool {
         let mut fits = true;
         for name in names.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
@@ -249,7 +249,7 @@ impl Check<'_> {
         fits
     }
 
-    fn field(&mut self, keywords: &Map<String, Value>, (name, value): (&String, &Value), at: &Place) -> Fits {
+    fn field(&mut self, keywords: &Map<String, Value>, (name, value): (&String, &Value), at: &AnswerPlace) -> Fits {
         let mut fits = true;
         let below = at.below(name);
         if let Some(schema) = keywords.get("propertyNames")
@@ -278,7 +278,7 @@ impl Check<'_> {
         }
     }
 
-    fn combined(&mut self, keywords: &Map<String, Value>, value: &Value, at: &Place) -> Fits {
+    fn combined(&mut self, keywords: &Map<String, Value>, value: &Value, at: &AnswerPlace) -> Fits {
         let mut fits = true;
         let list = |name: &str| keywords.get(name).and_then(Value::as_array);
         for schema in list("allOf").into_iter().flatten() {

@@ -30,7 +30,7 @@ const NOT_UNDERSTOOD: &[&str] = &[
 
 /// The form of the value of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum KeywordForm {
     Schema,
     Schemas,
     /// A schema, or one for each place.
@@ -51,49 +51,49 @@ enum Form {
     Reference,
 }
 
-const FORMS: &[(&str, Form)] = &[
-    ("type", Form::Types),
-    ("enum", Form::Values),
-    ("minimum", Form::Number),
-    ("maximum", Form::Number),
-    ("exclusiveMinimum", Form::Number),
-    ("exclusiveMaximum", Form::Number),
-    ("multipleOf", Form::Positive),
-    ("minLength", Form::Count),
-    ("maxLength", Form::Count),
-    ("pattern", Form::Pattern),
-    ("items", Form::SchemaOrSchemas),
-    ("prefixItems", Form::Schemas),
-    ("additionalItems", Form::Schema),
-    ("minItems", Form::Count),
-    ("maxItems", Form::Count),
-    ("uniqueItems", Form::Boolean),
-    ("contains", Form::Schema),
-    ("minContains", Form::Count),
-    ("maxContains", Form::Count),
-    ("properties", Form::SchemaByName),
-    ("patternProperties", Form::SchemaByPattern),
-    ("additionalProperties", Form::Schema),
-    ("propertyNames", Form::Schema),
-    ("required", Form::Names),
-    ("minProperties", Form::Count),
-    ("maxProperties", Form::Count),
-    ("dependentRequired", Form::NamesByName),
-    ("dependentSchemas", Form::SchemaByName),
-    ("dependencies", Form::SchemaOrNamesByName),
-    ("allOf", Form::Schemas),
-    ("anyOf", Form::Schemas),
-    ("oneOf", Form::Schemas),
-    ("not", Form::Schema),
-    ("if", Form::Schema),
-    ("then", Form::Schema),
-    ("else", Form::Schema),
-    ("$ref", Form::Reference),
-    ("$defs", Form::SchemaByName),
-    ("definitions", Form::SchemaByName),
+const FORMS: &[(&str, KeywordForm)] = &[
+    ("type", KeywordForm::Types),
+    ("enum", KeywordForm::Values),
+    ("minimum", KeywordForm::Number),
+    ("maximum", KeywordForm::Number),
+    ("exclusiveMinimum", KeywordForm::Number),
+    ("exclusiveMaximum", KeywordForm::Number),
+    ("multipleOf", KeywordForm::Positive),
+    ("minLength", KeywordForm::Count),
+    ("maxLength", KeywordForm::Count),
+    ("pattern", KeywordForm::Pattern),
+    ("items", KeywordForm::SchemaOrSchemas),
+    ("prefixItems", KeywordForm::Schemas),
+    ("additionalItems", KeywordForm::Schema),
+    ("minItems", KeywordForm::Count),
+    ("maxItems", KeywordForm::Count),
+    ("uniqueItems", KeywordForm::Boolean),
+    ("contains", KeywordForm::Schema),
+    ("minContains", KeywordForm::Count),
+    ("maxContains", KeywordForm::Count),
+    ("properties", KeywordForm::SchemaByName),
+    ("patternProperties", KeywordForm::SchemaByPattern),
+    ("additionalProperties", KeywordForm::Schema),
+    ("propertyNames", KeywordForm::Schema),
+    ("required", KeywordForm::Names),
+    ("minProperties", KeywordForm::Count),
+    ("maxProperties", KeywordForm::Count),
+    ("dependentRequired", KeywordForm::NamesByName),
+    ("dependentSchemas", KeywordForm::SchemaByName),
+    ("dependencies", KeywordForm::SchemaOrNamesByName),
+    ("allOf", KeywordForm::Schemas),
+    ("anyOf", KeywordForm::Schemas),
+    ("oneOf", KeywordForm::Schemas),
+    ("not", KeywordForm::Schema),
+    ("if", KeywordForm::Schema),
+    ("then", KeywordForm::Schema),
+    ("else", KeywordForm::Schema),
+    ("$ref", KeywordForm::Reference),
+    ("$defs", KeywordForm::SchemaByName),
+    ("definitions", KeywordForm::SchemaByName),
 ];
 
-struct Reading<'a> {
+struct SchemaReading<'a> {
     root: &'a Value,
     schema: ResultSchema,
     /// References of which the target was read.
@@ -104,7 +104,7 @@ struct Reading<'a> {
 pub(super) fn read(root: Value) -> Result<ResultSchema, String> {
     let siblings = siblings(&root)?;
     let schema = ResultSchema { root: Value::Bool(true), patterns: BTreeMap::new(), siblings };
-    let mut reading = Reading { root: &root, schema, followed: BTreeSet::new(), nodes: 0 };
+    let mut reading = SchemaReading { root: &root, schema, followed: BTreeSet::new(), nodes: 0 };
     reading.schema(&root, "", 0)?;
     let schema = reading.schema;
     Ok(ResultSchema { root, ..schema })
@@ -120,7 +120,7 @@ fn siblings(root: &Value) -> Result<RefSiblings, String> {
     })
 }
 
-impl Reading<'_> {
+impl SchemaReading<'_> {
     fn schema(&mut self, schema: &Value, at: &str, depth: usize) -> Result<(), String> {
         self.nodes += 1;
         if self.nodes > SCHEMA_NODES_MAX || depth > DEPTH_MAX {
@@ -145,36 +145,38 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn keyword(&mut self, (form, value): (&Form, &Value), at: &str, depth: usize) -> Result<(), String> {
+    fn keyword(&mut self, (form, value): (&KeywordForm, &Value), at: &str, depth: usize) -> Result<(), String> {
         let wrong = || Err(format!("{} cannot be {}", place(at), quoted(value)));
         match (form, value) {
-            (Form::Schema | Form::SchemaOrSchemas, Value::Bool(_) | Value::Object(_)) => {
+            (KeywordForm::Schema | KeywordForm::SchemaOrSchemas, Value::Bool(_) | Value::Object(_)) => {
                 self.schema(value, at, depth + 1)
             }
-            (Form::Schemas | Form::SchemaOrSchemas, Value::Array(all)) if !all.is_empty() => {
+            (KeywordForm::Schemas | KeywordForm::SchemaOrSchemas, Value::Array(all)) if !all.is_empty() => {
                 let mut numbered = all.iter().enumerate();
                 numbered.try_for_each(|(number, one)| self.schema(one, &format!("{at}/{number}"), depth + 1))
             }
-            (Form::SchemaByName, Value::Object(all)) => self.by_name(all, at, depth),
-            (Form::SchemaByPattern, Value::Object(all)) => {
+            (KeywordForm::SchemaByName, Value::Object(all)) => self.by_name(all, at, depth),
+            (KeywordForm::SchemaByPattern, Value::Object(all)) => {
                 all.keys().try_for_each(|pattern| self.pattern(pattern, at))?;
                 self.by_name(all, at, depth)
             }
-            (Form::SchemaOrNamesByName, Value::Object(all)) => all.iter().try_for_each(|(name, one)| {
+            (KeywordForm::SchemaOrNamesByName, Value::Object(all)) => all.iter().try_for_each(|(name, one)| {
                 if is_names(one) { Ok(()) } else { self.schema(one, &format!("{at}/{name}"), depth + 1) }
             }),
-            (Form::Names, names) if is_names(names) => Ok(()),
-            (Form::NamesByName, Value::Object(all)) if all.values().all(is_names) => Ok(()),
+            (KeywordForm::Names, names) if is_names(names) => Ok(()),
+            (KeywordForm::NamesByName, Value::Object(all)) if all.values().all(is_names) => Ok(()),
             // `2.0` is a whole number, too.
-            (Form::Count, Value::Number(count)) if count.as_f64().is_some_and(|n| n >= 0.0 && n.fract() == 0.0) => {
+            (KeywordForm::Count, Value::Number(count))
+                if count.as_f64().is_some_and(|n| n >= 0.0 && n.fract() == 0.0) =>
+            {
                 Ok(())
             }
-            (Form::Number, Value::Number(_)) | (Form::Boolean, Value::Bool(_)) => Ok(()),
-            (Form::Positive, Value::Number(number)) if number.as_f64().is_some_and(|n| n > 0.0) => Ok(()),
-            (Form::Values, Value::Array(values)) if !values.is_empty() => Ok(()),
-            (Form::Pattern, Value::String(pattern)) => self.pattern(pattern, at),
-            (Form::Types, types) if is_types(types) => Ok(()),
-            (Form::Reference, Value::String(target)) => self.reference(target, at),
+            (KeywordForm::Number, Value::Number(_)) | (KeywordForm::Boolean, Value::Bool(_)) => Ok(()),
+            (KeywordForm::Positive, Value::Number(number)) if number.as_f64().is_some_and(|n| n > 0.0) => Ok(()),
+            (KeywordForm::Values, Value::Array(values)) if !values.is_empty() => Ok(()),
+            (KeywordForm::Pattern, Value::String(pattern)) => self.pattern(pattern, at),
+            (KeywordForm::Types, types) if is_types(types) => Ok(()),
+            (KeywordForm::Reference, Value::String(target)) => self.reference(target, at),
             _ => wrong(),
         }
     }
@@ -193,7 +195,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// What it leads to is read too: it may stand where no schema is looked for.
+    /// The target is read too: it may stand where no schema is looked for.
     fn reference(&mut self, target: &str, at: &str) -> Result<(), String> {
         let Some(pointer) = target.strip_prefix('#') else {
             return Err(format!("{} leads to {target}: only references inside the schema are followed", place(at)));

@@ -20,9 +20,9 @@ impl PhaseState {
 }
 
 impl Run {
-    /// An attempt of ours ended. `told` is the failure in an agent's own account.
-    pub(super) fn attempt_is_remembered(&mut self, event: &Event, told: Option<PhaseError>, alone: bool) {
-        let Event::AttemptEnded { phase, attempt, outcome, error, agent, said, .. } = event else { return };
+    /// An attempt of ours ended. `told` is the failure in an agent's own account. True if it has failed.
+    pub(super) fn attempt_is_remembered(&mut self, event: &Event, told: Option<PhaseError>) -> bool {
+        let Event::AttemptEnded { phase, attempt, outcome, error, agent, said, .. } = event else { return false };
         let definition = &self.started.plan.phases[self.at(phase)];
         let is_failure = !matches!(outcome, Outcome::Exited { code: 0 | EXIT_REPLAN });
         let own_words = agent.as_deref().is_some_and(|agent| !matches!(agent.how, AgentHow::Done | AgentHow::NoResult));
@@ -30,12 +30,14 @@ impl Run {
         let counts = is_failure && !own_words && (agent.is_none() || cut_short);
         let of_the_end = failure_of(definition, outcome).filter(|_| counts);
         let of_the_end = of_the_end.map(|(_, code, message)| PhaseError { code, message });
-        let Some(error) = told.or_else(|| error.clone().filter(|_| agent.is_none())).or(of_the_end) else { return };
+        let Some(error) = told.or_else(|| error.clone().filter(|_| agent.is_none())).or(of_the_end) else {
+            return false;
+        };
         self.change(phase, |state| {
             let note = state.note.clone();
             state.remember(FailedTry::saying(*attempt, &error, said.as_deref(), note.as_deref()));
         });
-        self.failed_alone = alone.then(|| phase.clone());
+        true
     }
 
     /// An attempt was said to be done, and was not.

@@ -39,7 +39,7 @@ fn a_command_is_remembered_and_never_stuck() {
     assert!(told.contains("attempt 4 (exit-code, ") && told.contains("line 14: no such file"), "{told}");
 }
 
-/// What is turned away by a limit, or is asked to end, has not failed; what is done anew begins with a clean slate.
+/// An attempt that is turned away by a limit, or is asked to end, has not failed; a phase that is done anew begins with a clean slate.
 #[test]
 fn what_is_no_failure_is_not_remembered() {
     let mut story = driven("  a: { run: x, retry: { max: 3 } }\n");

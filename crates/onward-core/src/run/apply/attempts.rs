@@ -117,7 +117,9 @@ impl Run {
         let end = CallEnd { outcome, agent: agent.as_deref(), answer_given: *answer_given };
         let told = self.agent_ended(phase, error.as_ref(), end);
         self.call_ended(phase, end);
-        self.attempt_is_remembered(event, told, alone);
+        if self.attempt_is_remembered(event, told) {
+            self.failed_alone = alone.then(|| phase.clone());
+        }
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 

@@ -7,7 +7,7 @@ use crate::event::{AgentHow, Event, LimitHit, Outcome};
 use crate::input::{AttemptEnd, ClosedElsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
 use crate::rate_limit::{
-    FailedAttempt, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, guess, recognise, respond, shortest,
+    FailureEvidence, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, guess, recognise, respond, shortest,
 };
 use crate::run::limits::Who;
 use crate::run::state::Run;
@@ -33,7 +33,7 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let rows = drawn.iter().map(|(name, _)| Who::Limit((*name).to_owned())).chain([Who::Phase(phase.id.clone())]);
     let rows: Vec<_> = rows.filter_map(|who| run.limits.row(&who)).collect();
     let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
-    let evidence = FailedAttempt { speaker, exit_code, text: text.as_bytes(), hits_before, local };
+    let evidence = FailureEvidence { speaker, exit_code, text: text.as_bytes(), hits_before, local };
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
     let plan_says =
         drawn.iter().any(|(_, limit)| limit.detect.as_ref().is_some_and(|detect| detect.reset_at.is_some()));
