@@ -1,0 +1,151 @@
+//! The next steps of a run, and the reason for which a phase runs or does not.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{agents, approve_command};
+use crate::id::PhaseId;
+use crate::plan::Phase;
+use crate::run::replans::{Asked, Stage};
+use crate::run::{PhaseState, PhaseStatus, Run};
+
+/// Phases of one step that are named.
+const NEXT_NAMED_MAX: usize = 40;
+
+/// Why a phase will or will not run, as the run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WillRun {
+    pub phase: PhaseId,
+    pub will_run: bool,
+    /// The first step about it; none where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
+    pub reasons: Vec<String>,
+}
+
+/// The first step of a start about a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NextStep {
+    /// It is at work and is waited for.
+    Wait,
+    /// It has ended while nobody drove the run.
+    TakeResult,
+    Run,
+}
+
+impl WillRun {
+    pub fn new(phase: &PhaseId, next: Option<NextStep>, reasons: Vec<String>) -> Self {
+        Self { phase: phase.clone(), will_run: next == Some(NextStep::Run), next, reasons }
+    }
+}
+
+/// The steps of a start as one sentence: `wait for backend, then run test, pull-request`. None where nothing is done.
+pub fn next_steps(all: &[WillRun]) -> Option<String> {
+    let of = |step: NextStep, words: &str| {
+        let ids: Vec<&str> = all.iter().filter(|why| why.next == Some(step)).map(|why| why.phase.as_str()).collect();
+        let more = ids.len().saturating_sub(NEXT_NAMED_MAX);
+        let shown = ids.iter().take(NEXT_NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!ids.is_empty()).then(|| format!("{words} {shown}{more}"))
+    };
+    let steps = [(NextStep::TakeResult, "take the result of"), (NextStep::Wait, "wait for"), (NextStep::Run, "run")];
+    let told: Vec<String> = steps.into_iter().filter_map(|(step, words)| of(step, words)).collect();
+    (!told.is_empty()).then(|| told.join(", then "))
+}
+
+/// Whether a resume would run this phase, and why: the same answer for `why` and for a dry run.
+pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
+    let answer = |next, reason: String| WillRun::new(&phase.id, next, vec![reason]);
+    if run.archived {
+        return answer(None, "its run is archived".to_owned());
+    }
+    match state.status {
+        PhaseStatus::Completed => return answer(None, "it is completed".to_owned()),
+        PhaseStatus::Skipped => return answer(None, "it was skipped".to_owned()),
+        PhaseStatus::Waiting => return answer(None, agents::why_it_waits(run, phase, state)),
+        PhaseStatus::Running if state.external.is_some() => {
+            return answer(None, "somebody else is at work on it".to_owned());
+        }
+        PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
+    }
+    if state.in_doubt {
+        let question =
+            format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
+        return answer(None, question);
+    }
+    if let Some(asked) = run.replans.asked_by(&phase.id) {
+        return answer(None, wants_a_plan(run, &phase.id, asked));
+    }
+    if state.parked {
+        let error = state.error.as_ref().map_or("", |error| error.message.as_str());
+        return answer(None, error.to_owned());
+    }
+    let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
+    if !blocked.is_empty() {
+        return WillRun::new(&phase.id, None, blocked);
+    }
+    if let Some(budget) = run.out_of_money(phase).filter(|_| state.attempt.is_none()) {
+        return answer(None, budget.words());
+    }
+    answer(Some(NextStep::Run), reason_to_run(run, phase, state))
+}
+
+/// The state of a request for another plan.
+pub(super) fn wants_a_plan(run: &Run, id: &PhaseId, asked: &Asked) -> String {
+    let then = match &asked.stage {
+        Stage::Open => "which is still to be made".to_owned(),
+        Stage::Proposed(_) => {
+            format!("which is there and waits for a person's approval: {}", approve_command(&run.id, id))
+        }
+        Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
+    };
+    format!("it wants another plan ({}), {then}", asked.reason)
+}
+
+fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {
+    let state = run.phase_state(need)?;
+    if state.in_doubt {
+        return Some(format!("it needs {need}, which is in doubt"));
+    }
+    let phase = run.plan().phase(need).filter(|_| !state.is_finished() && state.attempt.is_none());
+    if phase.is_some_and(|phase| run.out_of_money(phase).is_some()) {
+        return Some(format!("it needs {need}, for which no money is left"));
+    }
+    state.parked.then(|| format!("it needs {need}, which is parked"))
+}
+
+fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
+    let waits: Vec<&str> = phase
+        .needs
+        .iter()
+        .filter(|need| run.phase_state(&need.phase).is_some_and(|s| !s.is_finished()))
+        .map(|need| need.phase.as_str())
+        .collect();
+    match state.status {
+        PhaseStatus::Failed => {
+            let error = state.error.as_ref().map_or("it failed", |error| error.message.as_str());
+            format!("a resume tries it again: it failed after attempt {} ({error})", state.attempts)
+        }
+        PhaseStatus::Running | PhaseStatus::Interrupted => format!("attempt {} has no result yet", state.attempts),
+        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped
+            if waits.is_empty() =>
+        {
+            if phase.needs.is_empty() {
+                "it needs nothing".to_owned()
+            } else {
+                "all it needs is done".to_owned()
+            }
+        }
+        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped => {
+            format!("after {}", waits.join(", "))
+        }
+    }
+}
+
+/// The answer of `run --dry-run` for a plan that has no run yet.
+pub fn why_new(phase: &Phase) -> WillRun {
+    let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
+    let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };
+    WillRun::new(&phase.id, Some(NextStep::Run), vec![reason])
+}
