@@ -7,6 +7,7 @@
 
 mod agent;
 mod attempt_end;
+mod external_report;
 mod imported;
 mod run_started;
 mod shared;
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use agent::{AgentBegun, AgentEnded, AgentHow, CallAnswer, nano_usd, usd};
 pub use attempt_end::{Claimed, LeftRunning, Outcome};
+pub use external_report::ExternalReport;
 pub use imported::RunImported;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -524,34 +526,6 @@ pub struct ArtifactSeen {
     /// Why there is no copy, although the plan asks for one.
     #[serde(default)]
     pub not_kept: Option<String>,
-}
-
-/// A report about an external phase by whoever does it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum ExternalReport {
-    Started {
-        attempt: Attempt,
-    },
-    Progress {
-        note: Option<String>,
-    },
-    /// It said that it was done, and it was not: the phase stays open.
-    Overruled {
-        reason: String,
-        /// The remaining work in the reporter's words, if there is any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        remaining: Option<String>,
-    },
-    /// It said that it was done, and a program has seen that it is.
-    Done {
-        commit: Option<String>,
-    },
-    Failed {
-        reason: String,
-    },
-    /// It was not heard for longer than its heartbeat allows.
-    Silent,
 }
 
 /// The answer of a probe to the question whether the effect of a phase is there.

@@ -48,7 +48,7 @@ impl Subscriber for OwnLog {
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut said = Said::default();
+        let mut said = EntryText::default();
         event.record(&mut said);
         let at = Timestamp::now().to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f").to_string();
         let place = event.metadata().target().trim_start_matches(OURS);
@@ -64,12 +64,12 @@ impl Subscriber for OwnLog {
 
 /// The words of an event, and its fields behind them.
 #[derive(Default)]
-struct Said {
+struct EntryText {
     message: String,
     fields: String,
 }
 
-impl Visit for Said {
+impl Visit for EntryText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let _ = match field.name() {
             "message" => write!(self.message, "{value:?}"),

@@ -10,6 +10,7 @@ pub mod agents;
 mod apply;
 pub mod budgets;
 pub mod cache;
+pub mod commit_text;
 mod compound;
 pub mod context;
 pub mod counting;

@@ -28,9 +28,15 @@ fn says(how: AgentHow) -> AgentEnded {
     AgentEnded { session: Some("s1".to_owned()), how, ..AgentEnded::default() }
 }
 
-fn end(story: &mut Story, outcome: Outcome, agent: Option<AgentEnded>, answer_given: bool) -> Vec<Event> {
+fn end(story: &mut Story, outcome: Outcome, agent: Option<AgentEnded>) -> Vec<Event> {
     let agent = agent.map(Box::new);
-    story.end_as("a", AttemptEnd { agent, answer_given, ..AttemptEnd::bare(outcome) })
+    story.end_as("a", AttemptEnd { agent, ..AttemptEnd::bare(outcome) })
+}
+
+/// The same where the call was answered before.
+fn end_after_the_answer(story: &mut Story, outcome: Outcome, agent: Option<AgentEnded>) -> Vec<Event> {
+    let agent = agent.map(Box::new);
+    story.end_as("a", AttemptEnd { agent, answer_given: true, ..AttemptEnd::bare(outcome) })
 }
 
 const WELL: Outcome = Outcome::Exited { code: 0 };
@@ -56,7 +62,7 @@ fn begun(events: &[Event]) -> AgentBegun {
 /// A call that was asked about and approved, with the next attempt at work.
 fn approved(keys: &str) -> Story {
     let mut story = driven(keys);
-    end(&mut story, WELL, Some(asks("d1")), false);
+    end(&mut story, WELL, Some(asks("d1")));
     answer(&mut story, "approve").expect("it waits");
     story.drive();
     story
@@ -67,7 +73,7 @@ fn approved(keys: &str) -> Story {
 #[test]
 fn a_run_waits_for_a_call() {
     let mut story = driven("");
-    let events = end(&mut story, WELL, Some(asks("d1")), false);
+    let events = end(&mut story, WELL, Some(asks("d1")));
     assert_eq!(names(&events)[..2], ["attempt_ended", "call_asked"]);
     assert_eq!(story.status("a"), PhaseStatus::Waiting);
     assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Waiting)));
@@ -83,7 +89,7 @@ fn a_run_waits_for_a_call() {
     assert_eq!((next.continues, next.session.as_deref()), (true, Some("s1")));
     assert!(story.state("a").agent.as_deref().is_some_and(onward_core::run::agents::AgentState::goes_on_with_a_call));
     assert_eq!(calls(&story).approved(), Some("d1"));
-    end(&mut story, WELL, Some(says(AgentHow::Done)), true);
+    end_after_the_answer(&mut story, WELL, Some(says(AgentHow::Done)));
     let state = story.state("a");
     assert_eq!((state.status, state.attempts), (PhaseStatus::Completed, 2));
     assert_eq!((state.failures, state.interruptions), (0, 0));
@@ -103,7 +109,7 @@ fn a_call_waits_however_the_attempt_ended() {
     ] {
         for keys in ["", ", effects: external", ", done-when: 'true'", ", verify: ['true']"] {
             let mut story = driven(keys);
-            end(&mut story, outcome.clone(), Some(asks("d1")), false);
+            end(&mut story, outcome.clone(), Some(asks("d1")));
             let state = story.state("a");
             assert_eq!(state.status, PhaseStatus::Waiting, "{outcome:?}{keys}");
             assert_eq!((state.failures, state.in_doubt), (0, false), "{outcome:?}{keys}");
@@ -116,14 +122,14 @@ fn a_call_waits_however_the_attempt_ended() {
 #[test]
 fn an_answer_survives_until_it_is_given() {
     let mut story = approved("");
-    end(&mut story, Outcome::Unknown, None, false);
+    end(&mut story, Outcome::Unknown, None);
     assert_eq!(calls(&story).approved(), Some("d1"), "the client was not told");
     assert!(story.state("a").agent.as_deref().is_some_and(onward_core::run::agents::AgentState::goes_on_with_a_call));
-    end(&mut story, Outcome::Unknown, None, true);
+    end_after_the_answer(&mut story, Outcome::Unknown, None);
     assert_eq!((calls(&story).approved(), calls(&story).to_hand_over()), (None, None), "it is used up");
     let told = calls(&story).told();
     assert!(told[0].contains("nobody knows") && told[0].contains("git push"), "{told:?}");
-    end(&mut story, WELL, Some(says(AgentHow::Done)), false);
+    end(&mut story, WELL, Some(says(AgentHow::Done)));
     assert!(calls(&story).told().is_empty(), "it has looked");
 }
 
@@ -131,7 +137,7 @@ fn an_answer_survives_until_it_is_given() {
 #[test]
 fn what_never_ran_gives_nothing() {
     let mut story = approved("");
-    end(&mut story, Outcome::NeverRan, None, true);
+    end_after_the_answer(&mut story, Outcome::NeverRan, None);
     assert_eq!(calls(&story).approved(), Some("d1"));
 }
 
@@ -139,13 +145,13 @@ fn what_never_ran_gives_nothing() {
 #[test]
 fn a_client_that_has_forgotten_is_told_in_words() {
     let mut story = approved("");
-    let events = end(&mut story, Outcome::Exited { code: 1 }, Some(says(AgentHow::NoResult)), false);
+    let events = end(&mut story, Outcome::Exited { code: 1 }, Some(says(AgentHow::NoResult)));
     assert!(begun(&events).continues, "{events:?}");
     assert_eq!(story.state("a").failures, 0);
     assert!(calls(&story).to_hand_over().is_none());
     assert!(calls(&story).told()[0].contains("has approved this call"));
     assert_eq!(calls(&story).approved(), Some("d1"), "and may make it");
-    end(&mut story, Outcome::Exited { code: 1 }, Some(says(AgentHow::NoResult)), false);
+    end(&mut story, Outcome::Exited { code: 1 }, Some(says(AgentHow::NoResult)));
     assert_eq!(story.status("a"), PhaseStatus::Failed);
 }
 
@@ -154,7 +160,7 @@ fn a_client_that_has_forgotten_is_told_in_words() {
 fn a_lost_session_keeps_the_answer() {
     let mut story = approved("");
     let lost = AgentEnded { session: None, ..says(AgentHow::SessionUnknown) };
-    let events = end(&mut story, Outcome::Exited { code: 1 }, Some(lost), false);
+    let events = end(&mut story, Outcome::Exited { code: 1 }, Some(lost));
     assert!(!begun(&events).continues);
     assert!(!story.state("a").agent.as_deref().is_some_and(onward_core::run::agents::AgentState::goes_on_with_a_call));
     assert_eq!(calls(&story).approved(), Some("d1"));
@@ -165,12 +171,12 @@ fn a_lost_session_keeps_the_answer() {
 #[test]
 fn a_no_stays_a_no() {
     let mut story = driven("");
-    end(&mut story, WELL, Some(asks("d1")), false);
+    end(&mut story, WELL, Some(asks("d1")));
     answer(&mut story, REJECT).expect("it waits");
     story.drive();
     assert_eq!(calls(&story).approved(), None);
     assert!(calls(&story).rejected[0].why.contains("not today"), "{:?}", calls(&story).rejected);
-    end(&mut story, WELL, Some(asks("d2")), true);
+    end_after_the_answer(&mut story, WELL, Some(asks("d2")));
     assert_eq!(story.status("a"), PhaseStatus::Waiting, "another call");
     answer(&mut story, "approve").expect("it waits");
     story.drive();
@@ -189,7 +195,7 @@ fn the_rest_goes_on() {
     let plan =
         "onward: 1\nname: demo\nphases:\n  a: { agent: { prompt: x, session: new, ask: Bash } }\n  c: { run: x }\n";
     let mut story = Story::of(common::plan(plan)).driven();
-    end(&mut story, WELL, Some(asks("d1")), false);
+    end(&mut story, WELL, Some(asks("d1")));
     assert_eq!((story.run.ending(), story.at_work()), (None, vec!["c"]));
     answer(&mut story, "approve").expect("it waits, with a driver");
     assert_eq!(story.at_work(), ["a", "c"]);
@@ -205,7 +211,7 @@ fn a_person_may_do_otherwise() {
         (Choice::Adopt, PhaseStatus::Completed),
     ] {
         let mut story = driven("");
-        end(&mut story, WELL, Some(asks("d1")), false);
+        end(&mut story, WELL, Some(asks("d1")));
         story.drive_with(&[("a", choice)]);
         assert_eq!(story.status("a"), status, "{choice:?}");
         assert!(answer(&mut story, "approve").is_err(), "{choice:?}");
@@ -218,7 +224,7 @@ fn a_person_may_do_otherwise() {
 #[test]
 fn why_and_status_tell_the_call() {
     let mut story = driven("");
-    end(&mut story, WELL, Some(asks("d1")), false);
+    end(&mut story, WELL, Some(asks("d1")));
     let phase = story.run.plan().phases[0].clone();
     let why = view::why(&story.run, &phase, story.state("a"));
     assert!(why.reasons[0].contains("git push") && why.reasons[0].contains("onward approve"), "{why:?}");

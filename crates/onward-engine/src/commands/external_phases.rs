@@ -124,7 +124,7 @@ impl Onward {
         let posted =
             Posted::Answer { phase, choice: choice.to_owned(), by: actor(), reason: reason.map(str::to_owned) };
         match self.post(&run, posted) {
-            Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
+            Err(Error::RequestRefused { reason, .. }) => Err(Error::Declined { reason }),
             other => other.map(|_| run),
         }
     }
@@ -154,10 +154,10 @@ impl Onward {
         // What was given up proves nothing, for or against.
         stop::demand_none()?;
         let refused = match self.post(&id, Posted::Report { phase, by: actor(), says, complexity }) {
-            Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason }) => Some(reason),
+            Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason })
+            | Err(Error::RequestRefused { reason, .. }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
             Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),
-            Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),
             Err(other) => return Err(other),
         };
         let run = self.load(&id)?;

@@ -170,8 +170,8 @@ impl Onward {
         let reason = secrets().text(reason).into_owned();
         let proposed = match self.post(&run, Posted::Replan { phase, reason, plan }) {
             Ok(reply) => proposed(reply),
-            Err(Error::Refused { reasons, .. }) => {
-                Proposed::Refused { because: Because::NotAllowed, why: reasons.join("; ") }
+            Err(Error::RequestRefused { reason, .. }) => {
+                Proposed::Refused { because: Because::NotAllowed, why: reason }
             }
             Err(other) => return Err(other),
         };
@@ -204,8 +204,9 @@ impl Onward {
         };
         match self.post(run, Posted::SettleReplan { phase, answer }).map(proposed) {
             Ok(Proposed::Refused { because: Because::Rejected, .. } | Proposed::Taken | Proposed::Waits) => Ok(()),
-            Ok(Proposed::Refused { why: reason, .. }) => Err(Error::Declined { reason }),
-            Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
+            Ok(Proposed::Refused { why: reason, .. }) | Err(Error::RequestRefused { reason, .. }) => {
+                Err(Error::Declined { reason })
+            }
             Err(other) => Err(other),
         }
     }

@@ -30,9 +30,9 @@ impl Onward {
         match self.post(&run, Posted::Share { fact: Box::new(fact.clone()) }) {
             Ok(Reply::Checkpoint { id }) => Ok(SharedOn { run, checkpoint: Some(id) }),
             Ok(_) => Ok(SharedOn { run, checkpoint: None }),
-            Err(Error::Refused { reasons, .. }) => {
+            Err(Error::RequestRefused { reason, .. }) => {
                 let known = self.load(&run)?;
-                Err(missing(&known, &fact).unwrap_or_else(|| Error::Declined { reason: reasons.join("; ") }))
+                Err(missing(&known, &fact).unwrap_or(Error::Declined { reason }))
             }
             Err(other) => Err(other),
         }

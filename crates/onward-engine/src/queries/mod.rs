@@ -4,5 +4,6 @@ pub(crate) mod checkpoints;
 pub(crate) mod damaged;
 mod driving;
 pub(crate) mod follow;
+mod list_items;
 pub(crate) mod runs;
 mod short_names;

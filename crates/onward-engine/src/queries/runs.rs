@@ -24,6 +24,7 @@ use onward_store::{
 use serde::Serialize;
 
 use super::checkpoints::ambiguous;
+use super::list_items::{readable, unreadable};
 use crate::Onward;
 use crate::attendant::{self, Output};
 use crate::doctor;
@@ -89,7 +90,7 @@ pub struct ListItem {
 }
 
 /// The status of a run whose row cannot be understood.
-const UNREADABLE: &str = "unreadable";
+pub(super) const UNREADABLE: &str = "unreadable";
 
 /// How long the phases of a plan took over its runs, where there are enough of them to tell.
 #[derive(Clone, Debug, Serialize)]
@@ -498,57 +499,6 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
         | Alarm::Unreadable(_) => true,
         // The doctor tells of these; nobody need look now.
         Alarm::HeadSlot | Alarm::NoReserve => false,
-    }
-}
-
-fn readable(project: &Project, summary: Summary, driver: Option<&DriverView>) -> ListItem {
-    let status = view::status_seen(summary.status, driver);
-    let findings = if view::is_resumable(status) {
-        open_question::last_of_row(project, &summary.run, &summary.findings, summary.looked_at)
-    } else {
-        open_question::aged(&summary.findings, summary.looked_at)
-    };
-    let counted = summary.phases_counted();
-    ListItem {
-        counted,
-        run: summary.run,
-        kind: summary.kind,
-        project: summary.project,
-        title: summary.title,
-        plan: summary.plan,
-        status: status.as_str().to_owned(),
-        created_at: Some(summary.created_at),
-        updated_at: Some(summary.updated_at),
-        phases_total: summary.saved.as_ref().map_or(summary.phases_total, |saved| saved.total),
-        phases_completed: summary.saved.as_ref().map_or(summary.phases_completed, |saved| saved.completed),
-        phases_skipped: summary.phases_skipped,
-        branch: summary.branch,
-        resumable: view::is_resumable(status) && summary.phases_total > 0,
-        saved: summary.saved,
-        error: summary.error,
-        findings,
-    }
-}
-
-fn unreadable(row: &RunRow, why: String) -> ListItem {
-    ListItem {
-        run: row.run.clone(),
-        kind: String::new(),
-        project: String::new(),
-        title: row.run.to_string(),
-        plan: String::new(),
-        status: UNREADABLE.to_owned(),
-        created_at: None,
-        updated_at: None,
-        phases_total: 0,
-        phases_completed: 0,
-        phases_skipped: 0,
-        counted: PhasesCounted::default(),
-        branch: None,
-        resumable: false,
-        saved: None,
-        error: Some(why),
-        findings: Vec::new(),
     }
 }
 
