@@ -12,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::render;
 
-/// What other crates tell is not about the work.
+/// Beginning of the targets of our crates: others do not tell of the work.
 const OURS: &str = "onward_";
 
 /// Has the log told from now on: steps where it was asked for once, every event, wait and call of git where more often.

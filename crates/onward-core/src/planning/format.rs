@@ -91,6 +91,6 @@ mod tests {
         for key in ["`needs`", "`done-when`", "`prompt`", "`max`"] {
             assert!(told.contains(&format!("- {key}: ")), "{key} is not told");
         }
-        assert!(!told.contains("- `concurrency`: "), "this version does not act on it");
+        assert!(!told.contains("- `runs-on`: "), "this version does not act on it");
     }
 }

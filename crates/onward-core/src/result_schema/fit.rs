@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value};
 
 use super::equal::{equal, is_whole};
 use super::read::decoded;
-use super::{DEPTH_MAX, RefSiblings, ResultSchema, quoted};
+use super::schema::{DEPTH_MAX, RefSiblings, ResultSchema, quoted};
 
 /// Schemas that are applied to values, values that are compared: more than any honest answer needs.
 const STEPS_MAX: usize = 1_000_000;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::{DEPTH_MAX, RefSiblings, ResultSchema, SCHEMA_NODES_MAX, quoted};
+use super::schema::{DEPTH_MAX, RefSiblings, ResultSchema, SCHEMA_NODES_MAX, quoted};
 use crate::patterns;
 
 /// The drafts that are understood, by a part of their address, and what stands beside a `$ref` in them.

@@ -499,6 +499,6 @@ fn a_pause_by_hand_keeps_the_time() {
     story.exit("a", 0, "");
     let refused = run::step(&mut story.run, &Input::Posted(Posted::Pause), "ada", story.now);
     assert_eq!(refused.map(|_| ()), Err(run::Refusal::Over));
-    story.take(&Input::Posted(Posted::Cancel));
-    assert_eq!(story.run.status(), RunStatus::Archived, "nobody has to drive it for that");
+    let refused = run::step(&mut story.run, &Input::Posted(Posted::Cancel), "ada", story.now);
+    assert_eq!(refused.map(|_| ()), Err(run::Refusal::Over), "what is complete is archived, not cancelled");
 }

@@ -1,4 +1,4 @@
-//! Whose turn it is in a group of runs: a file of the store, locked as long as a run of the group is driven. The lock goes with its
+//! The turn in a group of runs: a file of the store, locked as long as a run of the group is driven. The lock goes with its
 //! holder, however that ends. The file says which run it is, so that others can name it, and so that phases that outlived the driver
 //! of that run keep their place.
 

@@ -214,7 +214,7 @@ fn a_call_is_asked_about_at_the_terminal() {
     assert!(in_home(&project, "deployed").ends_with("never\n"));
 }
 
-/// What was asked about a call cannot be read: nothing passes, also not what nobody would be asked about.
+/// The orders about calls cannot be read: nothing passes, also not what nobody would be asked about.
 #[test]
 fn without_its_orders_the_hook_lets_nothing_pass() {
     let spoil =

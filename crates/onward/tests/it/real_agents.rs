@@ -406,7 +406,7 @@ fn codex_writes_a_plan() {
     }
 }
 
-/// What a person is asked about in the two stories below.
+/// The call that a person is asked about in the two stories below.
 fn asked(rig: &AgentRig) -> Value {
     let pushed = rig.project.path("pushed.txt");
     let command = format!("true && echo push >> {}", pushed.display());

@@ -55,7 +55,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What stands there once it holds all of these, and stays so.
+    /// The screen once it holds all of these, and stays so.
     #[track_caller]
     fn wait(&self, words: &[&str]) -> String {
         let mut before = String::new();

@@ -1,6 +1,8 @@
 //! Phases that are finished, fail, and are opened again.
 
-use onward_core::event::{Event, PhaseBack};
+use std::collections::BTreeMap;
+
+use onward_core::event::{Event, ExternalReport, PhaseBack};
 use onward_core::id::{Generation, PhaseId};
 use onward_core::plan::{Body, PhaseFailure, ReplanWhen, RetryWhen};
 use onward_core::run::PhaseStatus;
@@ -84,10 +86,32 @@ impl Oracle {
         } else if code == "crash-loop" {
             assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
             (facts.parked, facts.unprobed) = (true, None);
+        } else if code == "stuck" {
+            let same = self.most_failures_of_one_kind(phase);
+            assert!(same >= 3, "{phase} is stuck after {same} reports of the same failure");
         } else {
             let used = facts.failures > retry.max;
             assert!(used || stopping, "I6: {phase} has failed for good after {} failures", facts.failures);
         }
+    }
+
+    /// How often those who do the phase told the failure that they told most often.
+    fn most_failures_of_one_kind(&self, phase: &PhaseId) -> usize {
+        let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+        for recorded in &self.journal {
+            let Event::Reported { phase: of, report, .. } = &recorded.event else { continue };
+            let reason = match report {
+                ExternalReport::Failed { reason } | ExternalReport::Overruled { reason, .. } => reason,
+                ExternalReport::Started { .. }
+                | ExternalReport::Progress { .. }
+                | ExternalReport::Done { .. }
+                | ExternalReport::Silent => continue,
+            };
+            if of == phase {
+                *told.entry(reason).or_default() += 1;
+            }
+        }
+        told.into_values().max().unwrap_or(0)
     }
 
     /// A final failure asks for another plan where its plan says so.
