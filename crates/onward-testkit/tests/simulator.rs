@@ -48,7 +48,7 @@ fn moves_are_the_table(all: &Coverage) {
 #[test]
 fn soak_every_event_is_met() {
     let mut all = Coverage::new();
-    for seed in 0..SEEDS * 6 {
+    for seed in 0..SEEDS * 7 {
         for (name, count) in sim::play(seed).coverage {
             *all.entry(name).or_default() += count;
         }
