@@ -67,7 +67,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    /// Those that the simulator catches: no agent works in its worlds, so the last five are for worlds that have some.
+    /// Those that the simulator catches: no agent works in its worlds, so the last five are caught by tests of their rules alone.
     pub const ALL: [Self; 25] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,

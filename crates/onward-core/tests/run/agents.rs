@@ -85,7 +85,7 @@ fn proof(code: i32) -> onward_core::input::Input {
 
 /// The session is chosen before the first attempt. Interrupted, limited or failed, the agent goes on in the one that it named last.
 #[test]
-fn a_session_goes_on() {
+pub(crate) fn a_session_goes_on() {
     let mut story = driven(", retry: { max: 5, when: [failed] }");
     let first = begun(&story.journal.iter().map(|recorded| recorded.event.clone()).collect::<Vec<_>>());
     assert_eq!((first.continues, first.session.as_deref().map(str::len)), (false, Some(36)));
@@ -117,7 +117,7 @@ fn a_new_session_where_none_can_go_on() {
 
 /// Its context is full: a new session takes over, twice. The third time it has failed. No retry is used.
 #[test]
-fn a_full_context_is_handed_on_twice() {
+pub(crate) fn a_full_context_is_handed_on_twice() {
     let mut story = driven("");
     for _ in 0..2 {
         let events = ended(&mut story, 1, AgentHow::Exhausted);
@@ -139,7 +139,7 @@ fn a_lost_session_is_followed_by_a_new_one_once() {
 
 /// It fails three times in the same way: stuck, whatever retries are left, and across starts. Other failures in between do not count.
 #[test]
-fn the_same_failure_three_times_is_stuck() {
+pub(crate) fn the_same_failure_three_times_is_stuck() {
     let mut story = driven(", retry: { max: 9, when: [failed] }");
     for message in ["error in line 3", "another error", "error in line 7"] {
         ended(&mut story, 1, failed(message));
@@ -185,7 +185,7 @@ fn an_overloaded_service_is_asked_again() {
 
 /// Turns, tokens and cost of all attempts are added up, and what the phase may take is no more than the plan says.
 #[test]
-fn what_it_takes_is_added_up_and_ends() {
+pub(crate) fn what_it_takes_is_added_up_and_ends() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { agent: { prompt: x, budget: { usd: 1 } }, retry: { max: 9, when: [failed] } }\n";
     let mut story = Story::of(common::plan(plan)).driven();
     let costs =

@@ -53,7 +53,7 @@ fn paused(story: &Story) -> bool {
 /// The first agent takes all there is. No other is started, what costs nothing is done, and then the run is paused; a start that
 /// says nothing changes nothing, one with more goes on.
 #[test]
-fn no_agent_starts_without_money() {
+pub(crate) fn no_agent_starts_without_money() {
     let mut story = driven(TWO, 1.0);
     assert_eq!(story.at_work(), ["a"]);
     cost(&mut story, "a", AgentHow::Done, 1.2);

@@ -14,6 +14,8 @@ mod failures;
 mod groups;
 mod limits;
 mod live_view;
+#[cfg(feature = "mutants")]
+mod mutants_of_agents;
 mod notices;
 mod orders;
 mod replans;

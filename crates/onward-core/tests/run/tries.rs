@@ -56,7 +56,7 @@ fn what_is_no_failure_is_not_remembered() {
 
 /// Whoever reports the same failure three times, over retries and starts, is stuck. The same report once more says nothing new.
 #[test]
-fn the_same_report_three_times_is_stuck() {
+pub(crate) fn the_same_report_three_times_is_stuck() {
     let mut story = driven("  a: { external: { instructions: Do it. }, retry: { max: 9, when: [failed] } }\n");
     let fails = |story: &mut Story, reason: &str| {
         story.report("a", Says::Start).expect("it may be begun");
