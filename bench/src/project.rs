@@ -89,7 +89,12 @@ pub(crate) fn finish(mut command: Command) -> Result<()> {
 }
 
 /// Waits for the end of a process, which must be a good one, within the limit.
-pub(crate) fn wait(mut child: Child) -> Result<()> {
+pub(crate) fn wait(child: Child) -> Result<()> {
+    wait_for_code(child, 0)
+}
+
+/// Waits for the end of a process, which must have this code, within the limit.
+pub(crate) fn wait_for_code(mut child: Child, code: i32) -> Result<()> {
     let group = group_of(&child)?;
     let (ended, watched) = channel::<()>();
     let status = std::thread::scope(|scope| {
@@ -103,7 +108,7 @@ pub(crate) fn wait(mut child: Child) -> Result<()> {
         drop(ended);
         status
     })?;
-    if status.success() { Ok(()) } else { Err(format!("it ended with {status}").into()) }
+    if status.code() == Some(code) { Ok(()) } else { Err(format!("it ended with {status}").into()) }
 }
 
 /// Runs a command to its end; the most memory it was seen to hold, in MB.

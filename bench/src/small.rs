@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::bare;
 use crate::figure::{Figure, Goal, Report};
-use crate::measure::{Times, in_turns};
+use crate::measure::{Times, in_turns, timed};
 use crate::options::Options;
 use crate::plans::{GraphShape, MadeGraph};
-use crate::project::{BenchProject, COMMAND_SECONDS_MAX, finish, peak_memory, wait};
+use crate::project::{BenchProject, COMMAND_SECONDS_MAX, finish, peak_memory, wait, wait_for_code};
 
 const NAME: &str = "W9";
 const GOAL_BINARY_MB: f64 = 25.0;
@@ -33,6 +33,10 @@ phases:
   busy: { run: exec sleep 600 }
   theirs: { external: { instructions: report } }
 ";
+/// A driver that waits for a report ends with it.
+const CODE_WAITING: i32 = 15;
+const SAVING_HOOKS: [&str; 4] = ["PreCompact", "Stop", "StopFailure", "SessionEnd"];
+const HOOKS: [&str; 6] = ["SessionStart", "PreCompact", "Stop", "StopFailure", "SessionEnd", "Stop with nothing new"];
 /// Of a driver with ten thousand phases; asked of smaller ones too.
 const GOAL_MEMORY_MB: f64 = 64.0;
 
@@ -93,22 +97,63 @@ fn first_output(options: &Options, report: &mut Report) -> Result<()> {
 fn hooks(options: &Options, report: &mut Report) -> Result<()> {
     let project = BenchProject::new(options)?;
     project.write("onward.yaml", REPORTED)?;
-    // Its phases are for others, so it waits.
-    wait(project.onward(&["run", "--quiet", "--no-input"]).spawn()?)?;
+    // Its phases are for others, so it ends with the code of a run that waits for a report.
+    wait_for_code(project.onward(&["run", "--quiet", "--no-input"]).spawn()?, CODE_WAITING)?;
     finish(project.onward(&["report", "start", "design"]))?;
-    let mut progress = || finish(project.onward(&["report", "progress", "design", "--note", "3/10"]));
-    let mut start = || finish(project.onward(&["hook", "SessionStart"]));
-    let mut stop = || finish(project.onward(&["hook", "Stop"]));
-    let mut again = || finish(project.onward(&["hook", "Stop"]));
-    let turns = options.turns(options.pick(11, 21, 21), 10);
-    let times = in_turns(turns, &mut [&mut bare::spawn, &mut progress, &mut start, &mut stop, &mut again])?;
-    for (name, times_of) in ["SessionStart", "Stop that saves", "Stop with nothing new"].into_iter().zip(&times[2..]) {
+    let turns = hook_turns(options, &project)?;
+    for (name, times_of) in HOOKS.into_iter().zip(&turns.hooks) {
         for (share, value) in [("p50", times_of.p50()), ("p95", times_of.p95())] {
-            let figure = Figure::new(NAME, "hook", format!("{name}, {share}"), value, "ms").over(times[0].p50());
+            let figure = Figure::new(NAME, "hook", format!("{name}, {share}"), value, "ms").over(turns.floor);
             report.add(&if share == "p50" { figure.goal(Goal::AtMost(GOAL_HOOK_MS)) } else { figure })?;
         }
     }
     Ok(())
+}
+
+struct HookTimes {
+    /// Of a process that does nothing.
+    floor: f64,
+    /// As `HOOKS` has them.
+    hooks: Vec<Times>,
+}
+
+/// Calls the hooks one after the other, again and again, and refuses the figures of a hook that saved nothing.
+fn hook_turns(options: &Options, project: &BenchProject) -> Result<HookTimes> {
+    let (mut floor, mut hooks) = (Vec::new(), vec![Vec::new(); HOOKS.len()]);
+    let begun = Instant::now();
+    let rounds = options.pick(20, 100, 200);
+    for round in 0..rounds {
+        if round > 0 && begun.elapsed() > options.patience() {
+            break;
+        }
+        floor.push(timed(bare::spawn)?);
+        for (name, times) in HOOKS.into_iter().zip(&mut hooks) {
+            let event = name.split(' ').next().unwrap_or(name);
+            let saves = SAVING_HOOKS.contains(&name);
+            if saves {
+                finish(project.onward(&["report", "progress", "design", "--note", &format!("{round}/{rounds}")]))?;
+            }
+            let before = if saves { saved(project)? } else { 0 };
+            // Another session each time: one that was told before is told nothing.
+            let said = format!(r#"{{"hook_event_name":"{event}","session_id":"{name} {round}","source":"startup"}}"#);
+            project.write("said.json", &said)?;
+            let file = std::fs::File::open(project.folder().join("said.json"))?;
+            let mut hook = project.onward(&["hook", event]);
+            hook.stdin(file);
+            times.push(timed(|| finish(hook))?);
+            if saves && saved(project)? == before {
+                return Err(format!("{event} saved nothing").into());
+            }
+        }
+    }
+    Ok(HookTimes { floor: Times::new(floor).p50(), hooks: hooks.into_iter().map(Times::new).collect() })
+}
+
+/// How many checkpoints the run has.
+fn saved(project: &BenchProject) -> Result<usize> {
+    let shown = project.onward(&["log", "--json"]).stdout(Stdio::piped()).output()?;
+    let log: serde_json::Value = serde_json::from_slice(&shown.stdout)?;
+    Ok(log["checkpoints"].as_array().ok_or("no checkpoints are listed")?.len())
 }
 
 /// Questions and reports of somebody who does a phase while a driver works on another one. A report is durable when it

@@ -48,7 +48,9 @@ pub fn verdict(run: &Run, boot_now: &str, now: Timestamp) -> KeepVerdict {
         Some(StopReason::Interrupt | StopReason::Pause | StopReason::Cancel) => {
             KeepVerdict::Leave("a person stopped it")
         }
-        Some(StopReason::OnlyThat | StopReason::Rewind) => KeepVerdict::Leave("a person had something in mind with it"),
+        Some(StopReason::OnlyThat | StopReason::Rewind) => {
+            KeepVerdict::Leave("a person ran one phase of it or went back, and decides how it goes on")
+        }
         Some(StopReason::Import) => KeepVerdict::Leave("it was imported, and nobody has driven it here yet"),
         Some(StopReason::Budget) => {
             KeepVerdict::Leave("its budget is used up, and a person decides whether there is more")

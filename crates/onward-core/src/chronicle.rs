@@ -112,7 +112,7 @@ impl Chronicle {
                 self.attempt_ended(phase, *attempt, outcome, ended_at.unwrap_or(at));
             }
             Event::LimitHit(hit) => {
-                // The attempt that just ended was turned away, and has not failed.
+                // The attempt that just ended was rate-limited, and has not failed.
                 let last = self.attempts.iter_mut().rev().find(|one| Some(&one.phase) == hit.phase.as_ref());
                 if let Some(last) = last {
                     last.end = AttemptEndTold::Limited;
@@ -171,6 +171,7 @@ impl Chronicle {
             | Event::RunRewound(_)
             | Event::RewindFailed { .. }
             | Event::ReplanAsked { .. }
+            | Event::PlanningPaid { .. }
             | Event::ReplanAllowed
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }

@@ -52,11 +52,52 @@ pub enum Unfit {
 /// A JSON object that can be kept, from its text.
 pub fn read_object(text: &[u8]) -> Result<Map<String, Value>, Unfit> {
     // First, since a reader that gives up at some depth says less about it.
-    demand_readable(text)?;
+    demand_readable(text, DEPTH_LEVELS_MAX)?;
     match read_value(text, VALUES_MAX)? {
         Value::Object(map) => Ok(map),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(Unfit::NotAnObject),
     }
+}
+
+/// Whether a JSON text says what its values say: no number that would come back as another one, no member that another one of its name
+/// hides. For texts around data, which may nest a little deeper than the data itself.
+pub fn is_exact(text: &[u8]) -> Result<(), Unfit> {
+    demand_readable(text, usize::MAX)?;
+    read_value(text, VALUES_MAX).map(drop)
+}
+
+/// The same for one member of the object that a text is; what stands beside it is not looked at.
+pub fn member_is_exact(text: &[u8], name: &str) -> Result<(), Unfit> {
+    let (mut depth, mut at, mut began) = (0_usize, 0, None);
+    let (mut key, mut seen) = (None::<String>, false);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                let start = at;
+                at = end_of_string(text, at);
+                if depth == 1 && began.is_none() {
+                    key = text.get(start..=at).and_then(|quoted| serde_json::from_slice(quoted).ok());
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b':' if depth == 1 && key.as_deref() == Some(name) && began.is_none() => {
+                if std::mem::replace(&mut seen, true) {
+                    return Err(Unfit::NotJson(format!("the key \"{name}\" stands twice in one object")));
+                }
+                began = Some(at + 1);
+            }
+            b',' | b'}' if depth == 1 => {
+                let member = began.take().and_then(|start| text.get(start..at));
+                member.map_or(Ok(()), is_exact)?;
+                key = None;
+                depth -= usize::from(*byte == b'}');
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
 }
 
 fn read_value(text: &[u8], most: u64) -> Result<Value, Unfit> {
@@ -203,14 +244,14 @@ pub fn text_fits(what: &'static str, text: &str) -> Result<(), Unfit> {
 }
 
 /// Looks at depth and numbers in a text that ought to be JSON; whether it is, others say.
-fn demand_readable(text: &[u8]) -> Result<(), Unfit> {
+fn demand_readable(text: &[u8], levels_max: usize) -> Result<(), Unfit> {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = text.get(at) {
         match byte {
             b'"' => at = end_of_string(text, at),
             b'{' | b'[' => {
                 depth += 1;
-                if depth > DEPTH_LEVELS_MAX && !mutant::has(Defect::TakeAnyDepth) {
+                if depth > levels_max && !mutant::has(Defect::TakeAnyDepth) {
                     return Err(Unfit::TooDeep);
                 }
             }

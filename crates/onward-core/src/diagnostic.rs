@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 
+use crate::obeyed::is_obeyed;
+
 /// Characters of a source line that are shown; a longer line is cut around the caret.
 const SHOWN_CHARS_MAX: usize = 160;
 
@@ -228,12 +230,12 @@ fn harmless(text: &str) -> String {
 fn push_harmless(out: &mut String, character: char) {
     match character {
         '\t' => out.push(' '),
-        // Marks that reorder the line could make the shown text differ from what is read.
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            let _ = write!(out, "{}", character.escape_unicode());
-        }
         _ if character.is_control() => {
             let _ = write!(out, "{}", character.escape_default());
+        }
+        // Marks that reorder or hide could make the shown text differ from what is read.
+        _ if is_obeyed(character) => {
+            let _ = write!(out, "{}", character.escape_unicode());
         }
         _ => out.push(character),
     }

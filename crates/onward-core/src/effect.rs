@@ -13,7 +13,7 @@ pub enum Effect {
     Recover { phase: PhaseId, attempt: Attempt },
     /// The probe `done-when` of this phase should be asked.
     Probe { phase: PhaseId },
-    /// It should be looked whether what this phase requires is there.
+    /// The requirements of this phase should be checked.
     Require { phase: PhaseId },
     /// The issue should say by its labels that this phase has started.
     LabelIssue { phase: PhaseId },

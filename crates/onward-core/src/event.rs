@@ -17,11 +17,12 @@ mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agent::{AgentBegun, AgentEnded, AgentHow, CallAnswer, nano_usd, usd};
+pub use agent::{AgentBegun, AgentEnded, AgentHow, CallAnswer, PlanningBill, nano_usd, usd};
 pub use attempt_end::{Claimed, LeftRunning, Outcome};
 pub use external_report::ExternalReport;
 pub use imported::RunImported;
 use jiff::Timestamp;
+pub use run_started::{ChangedBefore, RunStarted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use shared::{EVERYBODY, MessageKind, MessagePriority, MessageText, SharedFact};
@@ -29,7 +30,7 @@ pub use stop::{StopReason, StopRequest, Urgency};
 pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 pub use worktree::{WorktreeConflict, WorktreeFact};
 
-use crate::checkpoint::{FileFormat, FileModified, Trigger};
+use crate::checkpoint::{FileModified, Trigger};
 use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -54,7 +55,7 @@ pub struct Recorded {
 pub enum Event {
     /// The first event of every run: what is to be done, where, with which inputs.
     RunStarted(Box<RunStarted>),
-    /// A process took the run in hand. Attempts of an earlier epoch are somebody else's until they were looked at.
+    /// A driver started. It checks attempts of earlier epochs before it counts on them.
     DriverStarted {
         epoch: u64,
         host: String,
@@ -76,7 +77,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         environment: BTreeMap<String, String>,
     },
-    /// The world around the run as a driver found it when it began, with the findings from it.
+    /// The state of the world (branch, probes, issue) when a driver began, with its findings.
     WorldSeen {
         world: Box<WorldSeen>,
         findings: Vec<Finding>,
@@ -88,12 +89,12 @@ pub enum Event {
         phase: PhaseId,
         seen: Box<Evidence>,
     },
-    /// It was looked whether what the plan requires is there, or what one of its phases requires.
+    /// The requirements of the plan, or of one of its phases, were checked.
     RequirementsSeen {
         phase: Option<PhaseId>,
         seen: Vec<RequirementSeen>,
     },
-    /// The issue says by its labels that a phase has started.
+    /// The issue got the label of a phase that started.
     IssueLabelled {
         phase: PhaseId,
         /// The labels that were set for it; none where they were there.
@@ -102,19 +103,19 @@ pub enum Event {
         /// All labels of the issue afterwards.
         labels: Vec<String>,
     },
-    /// The issue could not be made to say so. It is tried again with the next phase, or when the run goes on.
+    /// The labels of the issue could not be set. They are tried again with the next phase, or when the run goes on.
     IssueNotLabelled {
         phase: PhaseId,
         reason: String,
     },
-    /// Another run of its group is at work, or a phase of that one: nothing is started before it is this one's turn.
+    /// The run waits for another run of its group that is at work, or for a phase of that run.
     GroupAwaited {
         group: String,
         /// The run that is at work, where it has said who it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<RunId>,
     },
-    /// It was the run's turn in its group.
+    /// The run has its group to itself and may start phases.
     GroupEntered {
         group: String,
     },
@@ -169,11 +170,14 @@ pub enum Event {
         /// The last line that it printed, where it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
+        /// Why nobody knows how it ended although there is a record of it: the record is damaged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        damage: Option<String>,
         /// The agent's client was given a person's answer to the call that had waited: it is used up.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         answer_given: bool,
     },
-    /// The probe `done-when` of a phase was asked.
+    /// The `done-when` probe of a phase was run.
     PhaseProbed {
         phase: PhaseId,
         answer: ProbeAnswer,
@@ -181,7 +185,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<PhaseError>,
     },
-    /// A phase is done, and what it gave out.
+    /// A phase is done, with its outputs and artifacts.
     PhaseCompleted {
         phase: PhaseId,
         summary: Option<String>,
@@ -202,7 +206,7 @@ pub enum Event {
     ApprovalAsked {
         phase: PhaseId,
     },
-    /// The person said what is to be, or nobody did in time and the plan says what that means.
+    /// A person answered an approval, or nobody did in time and the plan gave the answer.
     ApprovalAnswered {
         phase: PhaseId,
         choice: String,
@@ -212,7 +216,7 @@ pub enum Event {
     CallAsked {
         phase: PhaseId,
     },
-    /// The person said so. The agent goes on in the same session.
+    /// A person answered a tool call. The agent goes on in the same session.
     CallAnswered {
         phase: PhaseId,
         answer: CallAnswer,
@@ -220,7 +224,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Whoever does an external phase was heard, or not heard for too long.
+    /// A report about an external phase arrived, or none arrived for too long.
     Reported {
         phase: PhaseId,
         by: String,
@@ -236,14 +240,14 @@ pub enum Event {
         phase: PhaseId,
         not_before: Timestamp,
     },
-    /// The attempt that just ended was turned away by a limit: it has not failed and uses no retry. Or another run was.
+    /// The attempt that just ended was rate-limited: it has not failed and uses no retry. Or another run was.
     LimitHit(Box<LimitHit>),
-    /// The driver let go of the run, which goes on when it is started again, not before `until` where that is known.
+    /// The driver paused the run and ended; the run goes on when it is started again, not before `until` where that is known.
     RunPaused {
         reason: StopReason,
         until: Option<Timestamp>,
     },
-    /// Nobody knows whether the outward effect of a phase happened; only a person can tell.
+    /// It is not known whether the outward effect of a phase happened; a person has to tell.
     PhaseInDoubt {
         phase: PhaseId,
     },
@@ -261,14 +265,14 @@ pub enum Event {
         #[serde(default)]
         by: SkippedBy,
     },
-    /// The turn of a phase that consists of others has come: what it needs is there and its `if` holds, so they may start.
+    /// A compound phase is ready: its needs are done and its `if` holds, so its children may start.
     PhaseExpanded {
         phase: PhaseId,
         /// Those that could not be known when the run started; they take the place of what it was taken apart into before.
         #[schemars(with = "Vec<serde_json::Value>")]
         children: Vec<Phase>,
     },
-    /// All but the phases of `finally` has come to its end: their turn has come.
+    /// All phases but those of `finally` have ended: the latter may start.
     MainPartEnded {
         result: RunResult,
     },
@@ -281,7 +285,7 @@ pub enum Event {
         by: StopRequest,
         urgency: Urgency,
     },
-    /// The driver let go of the run before its end.
+    /// The driver ended before the run did.
     RunStopped {
         reason: StopReason,
     },
@@ -289,7 +293,7 @@ pub enum Event {
     RunEnded {
         result: RunResult,
     },
-    /// The run was put away; it is kept, but no longer in anybody's way.
+    /// The run was archived: it is kept, and no start offers it.
     RunArchived,
     /// The free-form state of the run changed, by path.
     StateChanged {
@@ -333,44 +337,48 @@ pub enum Event {
     RewindFailed {
         reason: String,
     },
-    /// A phase wants another plan. It has neither failed nor is it tried again before one is there.
+    /// A phase asked for a revised plan. It has not failed, and is not tried again before there is one.
     ReplanAsked {
         phase: PhaseId,
         reason: String,
         cause: ReplanCause,
     },
-    /// A person lets one more revision through, whatever the limits say.
+    /// An agent was asked for a revised plan: its cost.
+    PlanningPaid {
+        phase: PhaseId,
+        bill: PlanningBill,
+    },
+    /// A person allowed one more revision beyond the limits.
     ReplanAllowed,
-    /// Another plan is there, and waits for a person.
+    /// A revised plan waits for a person's approval.
     ReplanProposed {
         phase: PhaseId,
         #[schemars(with = "serde_json::Value")]
         plan: Box<Plan>,
     },
-    /// No other plan came of it: only a person can say how it goes on.
+    /// No revised plan came of a request: a person has to decide.
     ReplanRefused {
         phase: PhaseId,
         because: Because,
         why: String,
     },
-    /// Another plan counts from here on. What is finished stays finished.
+    /// A revised plan counts from here on. Finished phases stay finished.
     Replanned(Box<Replanned>),
-    /// The plan in Markdown said when the run was started how far it was: these phases were done, and these left out.
+    /// The plan in Markdown had phases marked as done or skipped when the run was started.
     MarkersTaken {
         completed: Vec<PhaseId>,
         skipped: Vec<PhaseId>,
     },
-    /// The plan's file in Markdown says that a phase is done: its marker is set and its boxes are ticked.
+    /// The Markdown plan file was marked: a phase is done, its marker is set and its boxes are ticked.
     PhaseMarked {
         phase: PhaseId,
     },
-    /// The plan's file in Markdown could not be made to say so. It is tried again when the run goes on.
+    /// The Markdown plan file could not be marked. It is tried again when the run goes on.
     PhaseNotMarked {
         phase: PhaseId,
         reason: String,
     },
-    /// A person has seen that the plan's file says this of phases of which the run knows something else, and the run goes on
-    /// with what it knows.
+    /// A person accepted that markers in the plan file differ from the record; the record counts.
     MarkersSettled {
         marks: Vec<PhaseMark>,
     },
@@ -380,10 +388,10 @@ pub enum Event {
         checkpoint: CheckpointId,
         restored: RestoredState,
     },
-    /// The run was taken over from a file of another format: how it stands there, with all that the file says. Once for
-    /// every file of a folder, the oldest first.
+    /// The run was imported from a file of another format, with all that the file says. One event for each file of a folder, the
+    /// oldest first.
     RunImported(Box<RunImported>),
-    /// Files are no longer as the commit that is checked out has them, or are so again: the difference to what was known.
+    /// Files changed against HEAD, or agree with it again: the difference to the last such event.
     FilesModified {
         changed: Vec<FileModified>,
         /// Paths that are as in the commit again.
@@ -395,7 +403,7 @@ pub enum Event {
     Shared {
         fact: Box<SharedFact>,
     },
-    /// Something has happened to the git worktree in which a phase works.
+    /// The git worktree of a phase was made, changed or removed.
     WorktreeChanged {
         phase: PhaseId,
         fact: Box<WorktreeFact>,
@@ -429,7 +437,7 @@ impl Event {
 /// A limit was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitHit {
-    /// The phase that was turned away; none where it was one of another run, or whoever makes another plan.
+    /// The phase that was rate-limited; none where it was one of another run, or whoever makes another plan.
     pub phase: Option<PhaseId>,
     /// The limits that are closed by it; empty where only the phase itself has to wait.
     pub limits: BTreeSet<String>,
@@ -438,61 +446,9 @@ pub struct LimitHit {
     pub told: bool,
     /// The line that said so; empty where only the exit code did.
     pub said: String,
-    /// The phase for which an agent was to make another plan when it was turned away.
+    /// The phase for which an agent was to make another plan when it was rate-limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<PhaseId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunStarted {
-    pub run: RunId,
-    /// The key of "the same work": plan path and inputs.
-    pub work: String,
-    #[schemars(with = "serde_json::Value")]
-    pub plan: Plan,
-    pub plan_path: String,
-    pub plan_digest: String,
-    /// The hash of the plan's text: a file with the same text needs no reading to be known. Where it uses others, theirs are
-    /// part of it, and their paths follow, a line each.
-    #[serde(default)]
-    pub plan_text: String,
-    pub inputs: BTreeMap<String, String>,
-    /// The inputs as they were given, before defaults.
-    #[serde(default)]
-    pub given: BTreeMap<String, String>,
-    pub project: String,
-    pub title: String,
-    pub branch: Option<String>,
-    /// The triggers that take a checkpoint in this run.
-    pub triggers: Vec<Trigger>,
-    /// Whether checkpoints come with a snapshot of the working tree.
-    #[serde(default)]
-    pub snapshots: bool,
-    #[serde(default)]
-    pub commits: Option<CommitRule>,
-    /// Formats of other tools that are kept alongside.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mirrors: Vec<FileFormat>,
-    /// The folder of those that are folders; `{issue}` stands for the issue, else the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mirror_folder: Option<String>,
-    /// Where phases run, if not at the top of the project: a working tree of the run's own.
-    #[serde(default)]
-    pub worktree: Option<String>,
-    /// Files that were not as HEAD has them when the run began. None where nobody looked: it makes no commits, or git gave no
-    /// answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed_before: Option<ChangedBefore>,
-}
-
-/// Changes that are none of a run's work: modified, staged or untracked before it began.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangedBefore {
-    /// By the path from the top of the project; the value changes when somebody writes to the file.
-    pub paths: BTreeMap<String, String>,
-    /// There were more than are kept: then nothing is known of the others.
-    #[serde(default)]
-    pub too_many: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::{FileModified, Trigger};
 use crate::event::{
-    AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported,
-    RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest, WorktreeFact,
+    AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, PlanningBill, RestoredState, RewindBegun,
+    RunImported, RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest, WorktreeFact,
 };
 use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -37,12 +37,12 @@ pub enum Input {
         attempt: Attempt,
         end: AttemptEnd,
     },
-    /// It was looked whether a phase that says so is done.
+    /// The probe `done-when` of a phase has answered.
     Probed {
         phase: PhaseId,
         proof: Box<Proof>,
     },
-    /// It was looked whether what a phase requires is there.
+    /// The requirements of a phase were checked.
     Required {
         phase: PhaseId,
         seen: Vec<RequirementSeen>,
@@ -57,7 +57,13 @@ pub enum Input {
         phase: PhaseId,
         plan: Result<Box<Plan>, String>,
     },
-    /// The agent that was to make another plan was turned away by a limit; none: nobody said until when.
+    /// The bill of an agent that was asked for another plan, with the answer: nothing is started between the two.
+    PlanningPaid {
+        phase: PhaseId,
+        bill: PlanningBill,
+        answer: Box<Input>,
+    },
+    /// The agent that was to make another plan was rate-limited; none: nobody said until when.
     ReplanLimited {
         phase: PhaseId,
         agent: String,
@@ -120,7 +126,7 @@ pub enum Input {
     },
     /// Another run has hit a limit that this one may draw on.
     LimitElsewhere(ClosedElsewhere),
-    /// It was looked whether it is the run's turn in the group that it waits for.
+    /// The group that the run waits for was checked: whether its turn has come.
     GroupSeen(GroupSeen),
     /// Time has passed; what was waiting for it may go on.
     Tick,
@@ -245,6 +251,17 @@ pub struct Resumption {
     pub replan_limits: ReplanLimits,
     /// The words of the plan's file in Markdown about phases of which the record says something else.
     pub marks: Vec<PhaseMark>,
+    /// Attempts that are over and that nobody has recorded: they are judged by the plan under which they were started, before the
+    /// edited one counts.
+    pub ends: Vec<EndFound>,
+}
+
+/// The end of an attempt, found while nobody drove its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndFound {
+    pub phase: PhaseId,
+    pub attempt: Attempt,
+    pub end: AttemptEnd,
 }
 
 /// A person's answer about one phase.
@@ -282,6 +299,8 @@ pub struct AttemptEnd {
     pub agent: Option<Box<AgentEnded>>,
     /// Its client was given the answer to the call that had waited, or may have been.
     pub answer_given: bool,
+    /// The damage of the record that would tell how it ended.
+    pub damage: Option<String>,
 }
 
 /// The last lines that a failed attempt printed; secrets are cut out, the length is limited.
@@ -316,6 +335,7 @@ impl AttemptEnd {
             left_running: Vec::new(),
             agent: None,
             answer_given: false,
+            damage: None,
         }
     }
 }
@@ -377,6 +397,9 @@ pub enum Posted {
         by: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The tool call that was shown, where it is one that is answered: another one is not meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
     },
     /// An agent shares something with the others.
     Share {
@@ -423,10 +446,12 @@ pub struct DoneSaid {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitIs {
-    /// It is in the repository; or there is none that could be asked.
+    /// It is in the repository; or nothing was claimed that had to be looked at.
     #[default]
     Known,
     Unknown,
+    /// There is no repository that could know it.
+    NoRepository,
 }
 
 /// Whether a person agrees.

@@ -26,6 +26,7 @@ pub mod input;
 pub mod lookup;
 pub mod markdown;
 pub mod mutant;
+pub mod obeyed;
 pub mod patch;
 pub mod patterns;
 pub mod plan;

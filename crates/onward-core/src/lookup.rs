@@ -27,6 +27,11 @@ impl Name {
     }
 }
 
+/// Whether a word means a run or a checkpoint by its place, so that none can have it for an id.
+pub fn is_reserved(word: &str) -> bool {
+    !matches!(Name::parse(word), Some(Name::Id(_)))
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookedUp<T> {
     Found(T),

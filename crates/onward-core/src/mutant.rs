@@ -64,11 +64,42 @@ pub enum Mutant {
     SpendOn,
     /// The cost of an attempt that failed is not counted.
     ForgetACost,
+    /// Parts of a phase that a person left out are tried again by the next driver, and it with them.
+    ReviveSettledParts,
+    /// An answer to a tool call is taken for whichever call waits.
+    AnswerAnyCall,
+    /// The bill of an agent that makes another plan is not counted.
+    PlanForNothing,
+    /// A session that its client has lost is followed by a new one as often as it likes.
+    LoseSessionsForEver,
+    /// An agent that says it is done is believed, whatever remains.
+    BelieveEveryDone,
+    /// An agent goes into another round as often as it likes.
+    GoRoundForEver,
+    /// A call that was approved once is approved in the next attempt, too.
+    ApproveACallTwice,
+    /// A call that a person rejected is made.
+    MakeARejectedCall,
+    /// The answer to a call does not reach the agent.
+    ForgetAnAnswer,
+    /// Files of a phase come into the project whoever holds the lock `git`.
+    IntegrateBesideOthers,
+    /// Files of an attempt that are in the project are put there once more.
+    IntegrateTwice,
+    /// Two versions of the same files are no question.
+    OverlookAConflict,
+    /// An edited plan counts, or a run is rewound, while files of a worktree are halfway into the project.
+    ForgetWhatIsHalfway,
+    /// Attempts that are over are judged by a plan that was edited since.
+    EditBeforeTheEnds,
+    /// An outward effect of which nobody knows is forgotten when its phase gets another id.
+    ForgetADoubtByItsName,
 }
 
 impl Mutant {
-    /// Those that the simulator catches: no agent works in its worlds, so the last five are caught by tests of their rules alone.
-    pub const ALL: [Self; 25] = [
+    /// Those that the simulator catches: no plan has a bill in its worlds, and no phase there gets another id, so three are caught by
+    /// tests alone.
+    pub const ALL: [Self; 42] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -94,6 +125,23 @@ impl Mutant {
         Self::ForgetTheNotices,
         Self::RequireNothing,
         Self::ForgetTheLabel,
+        Self::NeverStuck,
+        Self::ForgetTheSession,
+        Self::HandOnForEver,
+        Self::SpendOn,
+        Self::ForgetACost,
+        Self::LoseSessionsForEver,
+        Self::BelieveEveryDone,
+        Self::GoRoundForEver,
+        Self::ApproveACallTwice,
+        Self::MakeARejectedCall,
+        Self::ForgetAnAnswer,
+        Self::IntegrateBesideOthers,
+        Self::IntegrateTwice,
+        Self::OverlookAConflict,
+        Self::ForgetWhatIsHalfway,
+        Self::AnswerAnyCall,
+        Self::ReviveSettledParts,
     ];
 }
 

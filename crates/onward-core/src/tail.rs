@@ -1,5 +1,6 @@
 //! The end of an output as people and patterns read it: plain text, without what only a terminal understands.
 
+use crate::obeyed::is_obeyed;
 use crate::patterns;
 
 /// How much of the end of an output is looked at.
@@ -79,6 +80,33 @@ pub fn plain_line(line: &str) -> String {
     out
 }
 
+/// A line without colours, in which everything else that a terminal or a program would obey stands as a sign.
+pub fn shown_line(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(character) = rest.chars().next() {
+        if let Some(length) = colour(rest) {
+            rest = &rest[length..];
+            continue;
+        }
+        match character {
+            '\t' => out.push(' '),
+            _ if !is_obeyed(character) => out.push(character),
+            _ if character.is_ascii() => out.extend(character.escape_default()),
+            _ => out.extend(character.escape_unicode()),
+        }
+        rest = &rest[character.len_utf8()..];
+    }
+    out
+}
+
+/// The length of the colour at the beginning of a text.
+fn colour(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
+    parameters[end..].starts_with('m').then_some("\u{1b}[".len() + end + "m".len())
+}
+
 /// Whether the end of an output matches a pattern of the plan, as in `retry: { output-matches: … }`.
 pub fn matches(pattern: &str, output: &[u8]) -> bool {
     patterns::matches(pattern, &readable(output))
@@ -120,6 +148,16 @@ mod tests {
         assert_eq!(lines("\n \n", 5), Vec::<String>::new());
         assert_eq!(lines("\x1b[31mred\x1b[0m\n", 1), ["\u{1b}[31mred\u{1b}[0m"]);
         assert_eq!(plain_line("\u{1b}[31mre\td\u{1b}]0;title\u{7}\u{7}"), "re d");
+    }
+
+    /// Titles, deletions and marks that turn text around are signs; a colour is neither seen nor missed.
+    #[test]
+    fn a_shown_line_hides_nothing() {
+        assert_eq!(
+            shown_line("a\u{1b}]0;b\u{7}\rc\u{8}\u{202e}d\u{0}\te"),
+            "a\\u{1b}]0;b\\u{7}\\rc\\u{8}\\u{202e}d\\u{0} e"
+        );
+        assert_eq!(shown_line("\u{1b}[1;31mred\u{1b}[m\u{1b}[2J"), "red\\u{1b}[2J");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The read model: what every front end shows. Built from the run and from what was seen of its processes just now.
 
 mod agents;
+pub mod asks;
 pub mod durations;
 mod failed_attempts;
 pub mod live;
 mod next_steps;
+mod rewinds;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,7 @@ pub use agents::{AgentRecord, CallRecord, WorktreeRecord};
 pub use failed_attempts::FailedAttempt;
 use jiff::Timestamp;
 pub use next_steps::{NextStep, WillRun, next_steps, why, why_new};
+pub use rewinds::unended_rewind;
 pub use saved::{SavedProgress, saved_progress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +24,15 @@ use crate::event::{ArtifactSeen, LeftRunning, RunResult, StopReason, usd};
 use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
 use crate::plan::{Phase, shown_names, with_shown_names};
+use crate::question::quoted;
 use crate::resume::{Finding, Weight};
 use crate::run::budgets::SharedBudget;
 use crate::run::context::ExpressionContext;
 use crate::run::counting::{PartsCounted, PhasesCounted};
 use crate::run::groups::AwaitedGroup;
-use crate::run::{AdoptedPhase, PhaseState, PhaseStatus, Run, RunStatus, schedule};
+use crate::run::{AdoptedPhase, MARK, PhaseState, PhaseStatus, Run, RunStatus, schedule};
+use crate::view::asks::PhaseAsks;
+use crate::view::durations::ExpectedTime;
 
 /// Facts that the journal cannot know: who drives the run now, and which attempts still have a process.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +44,14 @@ pub struct Alive {
     pub notes: BTreeMap<PhaseId, String>,
     /// Sessions of agents at work, newer than the journal's.
     pub sessions: BTreeMap<PhaseId, String>,
-    /// When a phase at work last printed something or left a note.
-    pub heard_at: Option<Timestamp>,
+    /// When each phase at work last printed something or left a note.
+    pub heard_at: BTreeMap<PhaseId, Timestamp>,
+    /// The last line that each phase at work printed.
+    pub last_lines: BTreeMap<PhaseId, String>,
+    /// Phases that have ended, which nobody has recorded yet.
+    pub ended: BTreeSet<PhaseId>,
+    /// How long phases took in earlier runs.
+    pub expected: BTreeMap<PhaseId, ExpectedTime>,
     pub now: Timestamp,
 }
 
@@ -68,6 +80,9 @@ pub struct StatusView {
     /// The end of its last driver, where nobody drives it; none where that is not on record.
     pub stopped: Option<StopReason>,
     pub driver: Option<DriverView>,
+    /// Its driver starts nothing more, since somebody paused, cancelled or interrupted it, or something failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopping: bool,
     pub completed: Vec<PhaseRecord>,
     pub running: Vec<PhaseRecord>,
     pub remaining: Vec<PhaseRecord>,
@@ -87,6 +102,9 @@ pub struct StatusView {
     /// The cost of all agents, in dollars; none where no agent was at work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Some agent was ended before it could tell all that it used: the sum is what is known at least.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_part: bool,
     /// The largest cost that `--budget` allows, in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
@@ -150,6 +168,15 @@ pub struct PhaseRecord {
     pub ended_at: Option<Timestamp>,
     pub duration_ms: Option<u64>,
     pub note: Option<String>,
+    /// When it last printed something or left a note, while it is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<Timestamp>,
+    /// The last line that it printed, while it is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<String>,
+    /// How long it took in earlier runs, while it is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedTime>,
     pub summary: Option<String>,
     pub needs: Vec<PhaseId>,
     pub outputs: BTreeMap<String, String>,
@@ -168,6 +195,9 @@ pub struct PhaseRecord {
     /// It outlived its driver and is still at work.
     #[serde(default)]
     pub orphan: bool,
+    /// It has ended since its driver was gone: the next start takes its result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub result_waits: bool,
     pub not_before: Option<Timestamp>,
     /// The reason it waits while time alone keeps it from being started, and when it is tried next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,6 +207,9 @@ pub struct PhaseRecord {
     /// The state of its request for another plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<String>,
+    /// The plan that waits for a person, beside the present one: a line for each difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replan_edits: Vec<String>,
     /// The question to a person, or the work for somebody else, while it waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
@@ -225,6 +258,9 @@ pub struct Summary {
     pub rewinding: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<SavedProgress>,
+    /// It was taken over from a file of another tool, and is as old as the file says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
     /// The working tree of its own, of a fork that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
@@ -239,6 +275,9 @@ pub struct Summary {
     /// The phases that the author wrote, where some of them consist of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<PhasesCounted>,
+    /// Phases that wait for a person to decide, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<PhaseAsks>,
 }
 
 impl Summary {
@@ -292,12 +331,16 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         parts: None,
         name: id.to_string(),
         status: state.status,
-        attempts: state.attempts,
+        attempts: state.attempts_that_count(),
         generation: state.generation.0,
         started_at: state.started_at,
-        ended_at: state.ended_at,
+        // When an attempt ended that left no record nobody knows.
+        ended_at: state.ended_at.filter(|_| state.status != PhaseStatus::Interrupted || !state.ended_unknown()),
         duration_ms: state.duration_ms,
         note: state.note.clone(),
+        heard_at: None,
+        last_line: None,
+        expected: None,
         summary: state.summary.clone(),
         needs: Vec::new(),
         outputs: state.outputs.clone(),
@@ -308,10 +351,12 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         adopted: state.adopted.clone(),
         in_doubt: state.in_doubt,
         orphan: false,
+        result_waits: false,
         not_before: state.not_before,
         waits_for: None,
         retry_at: None,
         replan: None,
+        replan_edits: Vec::new(),
         asks: None,
         agent: agents::record(state),
         failed_attempts: state.tries.iter().map(FailedAttempt::new).collect(),
@@ -349,12 +394,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
     for (phase, state) in run.phases() {
         let mut record = phase_record(phase, state);
         let lives = alive.phases.contains(&phase.id);
-        if let Some(note) = alive.notes.get(&phase.id) {
-            record.note = Some(note.clone());
-        }
-        if let (Some(session), Some(agent)) = (alive.sessions.get(&phase.id), &mut record.agent) {
-            agent.session = Some(session.clone());
-        }
+        add_what_is_heard(&mut record, alive);
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
@@ -364,11 +404,15 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         record.asks = run.asks(phase, state);
         record.worktree = run.worktree_record(phase, state);
         record.replan = run.replans.asked_by(&phase.id).map(|asked| next_steps::wants_a_plan(run, &phase.id, asked));
+        record.replan_edits = run.proposed_edits(&phase.id);
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
             PhaseStatus::Running if alive.driver.is_some() || state.external.is_some() => running.push(record),
             PhaseStatus::Running if lives => running.push(PhaseRecord { orphan: true, ..record }),
-            PhaseStatus::Running => remaining.push(PhaseRecord { status: PhaseStatus::Interrupted, ..record }),
+            PhaseStatus::Running => {
+                let result_waits = alive.ended.contains(&phase.id);
+                remaining.push(PhaseRecord { status: PhaseStatus::Interrupted, result_waits, ..record });
+            }
             PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => {
                 remaining.push(record);
             }
@@ -387,9 +431,10 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         branch: run.branch().map(str::to_owned),
         created_at: run.created_at,
         updated_at: run.updated_at,
-        last_sign_at: alive.heard_at.map_or(run.updated_at, |heard| heard.max(run.updated_at)),
+        last_sign_at: alive.heard_at.values().copied().fold(run.updated_at, Timestamp::max),
         stopped: run.stopped.filter(|_| alive.driver.is_none()),
         driver: alive.driver.clone(),
+        stopping: alive.driver.is_some() && run.stop.is_some(),
         completed,
         running,
         remaining,
@@ -401,8 +446,24 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
         saved: saved_progress(run),
         cost_usd: run.cost_nano_usd().map(usd),
+        cost_is_part: run.cost_is_part(),
         budget_usd: run.budget().and_then(|budget| budget.most.usd),
         out_of_money: run.used_up_budgets().iter().map(SharedBudget::words).collect(),
+    }
+}
+
+/// Adds to a record what attempts at work say of themselves.
+fn add_what_is_heard(record: &mut PhaseRecord, alive: &Alive) {
+    if let Some(note) = alive.notes.get(&record.id) {
+        record.note = Some(note.clone());
+    }
+    if record.status == PhaseStatus::Running {
+        record.heard_at = alive.heard_at.get(&record.id).copied();
+        record.last_line = alive.last_lines.get(&record.id).cloned();
+        record.expected = alive.expected.get(&record.id).copied();
+    }
+    if let (Some(session), Some(agent)) = (alive.sessions.get(&record.id), &mut record.agent) {
+        agent.session = Some(session.clone());
     }
 }
 
@@ -417,9 +478,53 @@ pub fn resume_command(run: &RunId) -> String {
     format!("onward resume {run}")
 }
 
+/// The same, with the inputs that have to be given again: a secret was cut out of what is kept of them.
+pub fn resume_with_inputs(run: &Run) -> String {
+    let cut = run.started.inputs.iter().filter(|(_, value)| value.contains(MARK));
+    let again: String = cut.map(|(name, _)| format!(" --input {}=VALUE", quoted(name))).collect();
+    format!("{}{again}", resume_command(&run.id))
+}
+
+/// The last error on record; else what keeps a phase from its turn for good.
+fn error_told(run: &Run) -> Option<String> {
+    let failed = run.error().map(|(phase, error)| format!("{phase}: {}", error.message));
+    let kept = || run.never_met().find_map(|(phase, _)| Some(format!("{}: {}", phase.id, run.why_never(&phase.id)?)));
+    failed.or_else(kept).map(|text| with_names(run, text))
+}
+
+/// The ways on for a phase that needs another to be completed, which was left out.
+pub fn past_what_was_skipped(run: &RunId, skipped: &PhaseId, phase: &PhaseId) -> String {
+    let (skipped, phase) = (quoted(skipped.as_str()), quoted(phase.as_str()));
+    format!("onward resume {run} --adopt {skipped}, or --skip {phase}")
+}
+
 /// How a person answers, in one way or the other.
-pub fn approve_command(run: &RunId, phase: &PhaseId) -> String {
-    format!("onward approve {run} {phase}   or   onward reject {run} {phase}")
+pub fn approve_command(run: &RunId, phase: &PhaseId, driven: Driven) -> String {
+    let on = driven.flag();
+    format!("onward approve {run} {phase}{on}   or   onward reject {run} {phase}")
+}
+
+/// Whether somebody drives a run and goes on with it by themselves once it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driven {
+    Now,
+    ByNobody,
+}
+
+impl Driven {
+    /// The flag with which an answer goes on with a run that nobody drives.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Now => "",
+            Self::ByNobody => " --resume",
+        }
+    }
+}
+
+/// How a person answers the tool call of an agent that was shown, and no other.
+pub fn answer_call_command(run: &RunId, phase: &PhaseId, call: &str, driven: Driven) -> String {
+    let on = driven.flag();
+    format!("onward approve {run} {phase} --call {call}{on}   or   onward reject {run} {phase} --call {call}")
 }
 
 /// How far a run is, in words.
@@ -448,18 +553,20 @@ pub fn summary(run: &Run) -> Summary {
         phases_completed: run.phases_finished(),
         phases_skipped: run.phases_skipped(),
         branch: run.branch().map(str::to_owned),
-        error: run.error().map(|(phase, error)| with_names(run, format!("{phase}: {}", error.message))),
+        error: error_told(run),
         plan_text: run.started.plan_text.clone(),
         given: run.started.given.clone(),
         findings: findings(run, None),
         looked_at: run.last_look().map(|look| look.at),
         rewinding: run.vcs.rewinding.is_some(),
         saved: saved_progress(run),
+        imported: run.sections().imported.is_some(),
         worktree: run.started.worktree.clone(),
         description: run.plan().description.clone(),
         inputs: run.started.inputs.clone(),
         issue: issue_number(run),
         counted: Some(run.phases_counted()).filter(|counted| counted.total != run.phases_total()),
+        asks: asks::listed(run),
     }
 }
 
@@ -473,17 +580,6 @@ fn with_names(run: &Run, text: String) -> String {
 fn issue_number(run: &Run) -> Option<String> {
     let issue = run.plan().issue.as_ref()?;
     ExpressionContext::of_plan(run, &run.environment).fill(&issue.number).map(|number| number.trim().to_owned())
-}
-
-/// A rewind that was cut off, for whoever looks at the run.
-pub fn unended_rewind(run: &Run) -> Option<String> {
-    let begun = run.vcs.rewinding.as_ref()?;
-    let (what, to) = (if begun.undoes { "an undo" } else { "a rewind" }, &begun.to);
-    let files = if begun.files.is_some() { "some files may be there already, others not; " } else { "" };
-    Some(format!(
-        "{what} of run {} to {to} was cut off: {files}the next run, resume, rewind or undo ends it first",
-        run.id
-    ))
 }
 
 /// Findings of the last driver's start that are worth a line: about one phase, or about the run as a whole.

@@ -1,12 +1,15 @@
 //! Configuration files as people write them, right and wrong.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use onward_core::checkpoint::Trigger;
 use onward_core::config::{self, Config, ConfigValue, Layer};
 use onward_core::diagnostic::{Code, Diagnostic, Place};
+use onward_core::plan::{MayEdit, ReplanWhen, parse_markdown};
 use onward_core::resume::Auto;
 use onward_core::retention::KeepCount;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// The block that people bring along from elsewhere, as it stands there.
 const BROUGHT: &str = r#"checkpoint:
@@ -215,7 +218,7 @@ fn the_first_layer_counts_and_every_value_says_where_it_comes_from() {
 fn every_known_key_is_shown_whatever_is_set() {
     let keys = |config: &Config| config.values().into_iter().map(|value| value.key).collect::<Vec<_>>();
     let all = keys(&Config::default());
-    assert_eq!(all.len(), 40);
+    assert_eq!(all.len(), 48);
     assert!(Config::default().values().iter().all(|value| value.origin == "default"));
     assert_eq!(keys(&only(BROUGHT)), all);
     assert_eq!(keys(&only("store: { network: allow }\nresume: { auto: never }\n")), all);
@@ -237,7 +240,7 @@ fn defaults_are_those_of_the_documents() {
     let config = Config::default();
     assert_eq!((config.resume_auto(), config.resume_max_age()), (Auto::Safe, Duration::from_hours(7 * 24)));
     let without = |trigger: &Trigger| *trigger != Trigger::AgentComplete;
-    assert_eq!(config.triggers(), Trigger::ALL.into_iter().filter(without).collect::<Vec<_>>());
+    assert_eq!(config.triggers(&BTreeMap::new()), Trigger::ALL.into_iter().filter(without).collect::<Vec<_>>());
     let policy = config.retention();
     let kept: Vec<(Trigger, KeepCount)> = policy.keep.into_iter().collect();
     assert_eq!(
@@ -261,7 +264,7 @@ fn defaults_are_those_of_the_documents() {
 /// Switched off one by one or all at once, by either of the two switches; what a person asks for is always taken.
 #[test]
 fn triggers_can_be_switched_off() {
-    let left = |text: &str| only(&format!("checkpoint:\n  {text}\n")).triggers();
+    let left = |text: &str| only(&format!("checkpoint:\n  {text}\n")).triggers(&BTreeMap::new());
     assert_eq!(left("enabled: false"), [Trigger::Manual]);
     assert_eq!(left("auto_checkpoint: false"), [Trigger::Manual]);
     assert_eq!(
@@ -278,4 +281,30 @@ fn triggers_can_be_switched_off() {
             Trigger::Manual,
         ]
     );
+}
+
+/// How plans in Markdown may be changed stands in the configuration. Nothing is said by itself; the plan has what is written, and
+/// what lets something run waits for a person's trust.
+#[test]
+fn replans_of_markdown_plans() {
+    assert_eq!(Config::default().markdown().replan, None);
+    let text = "markdown:\n  replan: { max: 3, max-per-phase: 1, may-edit: pending, approval: false, run: ./again.sh, when: [failed, too-complex], complexity-max: 5, tasks-max: 6 }\n";
+    let config = config::merge(&[("user".to_owned(), layer(text))]);
+    let settings = config.markdown();
+    let parsed = parse_markdown("## Phase 1: A\n- [x] a\n- [ ] b\n", &settings, &mut |_| Err(String::new()));
+    let plan = parsed.plan.expect("right");
+    assert_eq!(plan.open_tasks(&plan.phases[0]), 1);
+    let rules = plan.replan_rules(plan.phases.first());
+    assert_eq!((rules.max, rules.max_per_phase, rules.may_edit, rules.approval), (3, 1, MayEdit::Pending, false));
+    assert_eq!((rules.run.as_deref(), rules.complexity_max, rules.tasks_max), (Some("./again.sh"), 5, 6));
+    assert_eq!(rules.when, [ReplanWhen::Failed, ReplanWhen::TooComplex]);
+    let mut project = layer(text);
+    let taken = project.take_what_needs_trust();
+    let keys: Vec<&str> = taken.settings().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["markdown.replan.approval", "markdown.replan.run"]);
+    let one = config::merge(&[("user".to_owned(), layer("markdown: { replan: { tasks-max: 5 } }"))]).markdown();
+    let plan = parse_markdown("## Phase 1: A\n", &one, &mut |_| Err(String::new())).plan.expect("right");
+    let rules = plan.replan_rules(None);
+    assert_eq!(rules.when, [ReplanWhen::AgentAsked, ReplanWhen::TooComplex], "nobody writes a figure for nothing");
+    assert!(rules.approval && rules.tasks_max == 5 && rules.max == 4);
 }

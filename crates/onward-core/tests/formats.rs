@@ -149,6 +149,14 @@ fn numbers_come_back() {
     assert_eq!(formats::document(formats::to_yaml(&document).as_bytes()), Ok(document));
 }
 
+/// Texts hold whatever somebody saved, characters that no program can be given included. Written as YAML they are read as they were.
+#[test]
+fn any_character_comes_back() {
+    let odd = "\u{0}\u{1}\u{7f}\u{85}\u{2028}\u{feff}\t\r\n \u{1f600}";
+    let document = map(&json!({"text": odd, odd: {"in": [odd, "plain"]}}));
+    assert_eq!(formats::document(formats::to_yaml(&document).as_bytes()), Ok(document));
+}
+
 /// A key that is longer than any plain key of YAML may be is written so that it is read again.
 #[test]
 fn a_very_long_key_comes_back() {

@@ -369,3 +369,16 @@ fn fuzz_markdown() {
         parsed.plan.is_some()
     });
 }
+
+/// A plan as long as can be repeats one heading. It is refused in seconds, with a bounded list of faults.
+#[test]
+fn a_heading_that_is_repeated_for_ever_costs_no_more_than_others() {
+    for heading in
+        ["## Phase 1: A\n", "## Phase 1: A\n**Dependencies**: None\n", "## Phase 1: A\n**Dependencies**: [1]\n"]
+    {
+        let began = Instant::now();
+        let parsed = parse(&heading.repeat(20_000));
+        assert!(parsed.plan.is_none() && parsed.diagnostics.len() < 1_000, "{}", parsed.diagnostics.len());
+        assert!(began.elapsed() < Duration::from_secs(10), "{heading}: {:?}", began.elapsed());
+    }
+}

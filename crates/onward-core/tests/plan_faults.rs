@@ -38,7 +38,8 @@ const SHAPE: &[Row] = &[
     (Code::UnknownKey, "onward: 1\nphases:\n  a: { run: x }\n  b: { deps: a, run: x }", 4, "needs"),
     (Code::UnknownKey, "onward: 1\nphases:\n  a: { run: x }\n  b: { dependencies: a, run: x }", 4, "needs"),
     (Code::UnknownKey, "onward: 1\nphases:\n  a: { run: x }\n  b: { depends_on: a, run: x }", 4, "needs"),
-    (Code::UnknownKey, "onward: 1\nmax_parallel: 3\nphases: { a: { run: x } }", 2, "max-parallel"),
+    (Code::UnknownKey, "onward: 1\nmax_paralel: 3\nphases: { a: { run: x } }", 2, "max-parallel"),
+    (Code::DuplicateKey, "onward: 1\nmax-parallel: 3\nmax_parallel: 3\nphases: { a: { run: x } }", 3, "max_parallel"),
     (Code::UnknownKey, "onward: 1\nphases:\n  a:\n    run: x\n    retry: { maximum: 2 }", 5, "backoff"),
     (Code::WrongType, "onward: 1\nphases: [a, b]", 2, "mapping"),
     (Code::WrongType, "onward: 1\nphases:\n  a: make", 3, "mapping"),
@@ -169,8 +170,6 @@ const MEANING: &[Row] = &[
         3,
         "each run by itself",
     ),
-    (Code::NotYetSupported, "onward: 1\nreplan: { tasks-max: 5 }\nphases: { a: { run: x } }", 2, "`replan.tasks-max`"),
-    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, replan: { tasks-max: 5 } }", 3, "`replan.tasks-max`"),
     (
         Code::WritesOverlap,
         "onward: 1\nphases:\n  a: { run: x, writes: out/** }\n  b: { run: x, writes: [out/two.txt] }",
@@ -387,5 +386,32 @@ fn careful_plans_have_no_warnings_of_risk() {
     ] {
         let warned = parse(text).diagnostics.into_iter().find(|fault| risks.contains(&fault.code));
         assert_eq!(warned, None, "{text}");
+    }
+}
+
+/// Mistakes that people make in their first plan, and a word of the way out. No place in YAML is told without one.
+#[test]
+fn first_mistakes_have_a_way_out() {
+    let plans = [
+        ("  a: { run: echo note: this }", "quote it"),
+        ("  a: { run: echo ${HOME} }", "quote it"),
+        ("  a:\n    run: echo note: this", "write the command as a block"),
+        ("\ta: { run: x }", "indent with blanks"),
+        ("  a:\n    run: *.sh", "quote the value"),
+        ("  a:\n    run: @build", "is quoted"),
+        ("  a:\n    run:\n      - echo 1\n      - echo 2", "`run: |`"),
+        ("  - a: { run: x }", "leave out the dashes"),
+        ("  a: { run: x, outputs: days }", "name each with a line about it: `outputs: { days: … }`"),
+        ("  a: { run: x, artifacts: build/* }", "into brackets"),
+        ("  a: { run: x, retry: { backoff: 1s } }", "`{ initial: 5s }`; its keys are initial, factor, max, jitter"),
+        ("  a: { agent: { prompt: x, result: { schema: { type: object } } } }", "`schema: schemas/review.json`"),
+        ("  a: { external: Write the notes }", "`{ instructions: Write the release notes }`"),
+        ("  a: { run: x }\n  b: { run: x }\n  c: { run: x, needs: 'a b' }", "needs: [a, b]"),
+        ("  a: { run: x }\n  b: { run: x }\n  c: { run: x, needs: 'a,b' }", "needs: [a, b]"),
+    ];
+    for (phases, word) in plans {
+        let parsed = parse(&format!("onward: 1\nphases:\n{phases}\n"));
+        let told: Vec<&str> = parsed.diagnostics.iter().map(|one| one.help.as_str()).collect();
+        assert!(parsed.plan.is_none() && told.iter().any(|help| help.contains(word)), "{phases}: {told:?}");
     }
 }

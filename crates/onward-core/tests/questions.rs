@@ -37,7 +37,8 @@ fn fail_a(run: &mut Run) {
 /// The flags that are offered on a resume for a finding about phase `a`.
 fn offered(run: &Run, kind: FindingKind) -> Vec<String> {
     let open = [Finding::about(kind, &PhaseId::new("a"), "found".to_owned())];
-    let asked = question::on_resume(run, &open, &open, &open, &[Offered::Choice].into(), &TypedWords::default());
+    let asked =
+        question::on_resume(run, &open, &open, &open, &[Offered::Choice].into(), (&TypedWords::default(), None));
     let about_a = asked.choices.iter().filter_map(|offer| offer.command.split_once(" --"));
     about_a.map(|(_, flag)| flag.to_owned()).collect()
 }
@@ -66,7 +67,7 @@ fn a_cut_input_is_not_offered_to_be_typed() {
     let open = [Finding::about(FindingKind::InDoubt, &PhaseId::new("a"), "found".to_owned())];
     let fresh = |plan: &str| {
         let typed = TypedWords::new([plan], []);
-        let asked = question::on_resume(&run, &open, &open, &open, &[Offered::Fresh].into(), &typed);
+        let asked = question::on_resume(&run, &open, &open, &open, &[Offered::Fresh].into(), (&typed, None));
         asked.choices.iter().any(|offer| offer.command.contains("--fresh"))
     };
     assert!(fresh("--input=token=sunday"));
@@ -89,8 +90,14 @@ fn a_phase_that_was_cut_off_has_all_answers() {
 }
 
 fn commands(run: &Run, open: &[Finding], by_kept_plan: &[Finding], offered: &[Offered]) -> Vec<String> {
-    let asked =
-        question::on_resume(run, open, open, by_kept_plan, &offered.iter().copied().collect(), &TypedWords::default());
+    let asked = question::on_resume(
+        run,
+        open,
+        open,
+        by_kept_plan,
+        &offered.iter().copied().collect(),
+        (&TypedWords::default(), None),
+    );
     let begin = format!("{} ", run.id);
     let after = |offer: &question::Offer| offer.command.split_once(&begin).map(|(_, flags)| flags.to_owned());
     asked.choices.iter().filter_map(after).collect()

@@ -147,7 +147,7 @@ fn agents_that_do_not_say_when() {
         "gh: API rate limit exceeded for user ID 12345.",
         "You've hit your usage limit. Try again later.",
         "Claude AI usage limit reached|1600000000",
-        "You've hit your session limit · resets 9:55am (UTC)",
+        "You've hit your session limit · resets 9:59am (UTC)",
         "You've hit your session limit · resets 5:30am (Mars/Base)",
         "OpenAI error: Error code: 429 - {'error': {'code': 'rate_limit_exceeded'}}",
     ] {
@@ -331,9 +331,9 @@ fn of_several_times_the_right_one() {
 
 #[test]
 fn a_time_that_passed_before_midnight() {
-    // It is five past midnight, and the message says two minutes to twelve: that was just now, and not tonight.
-    let now: Timestamp = "2026-11-15T00:05:00Z".parse().expect("a time");
-    let text = "You've hit your session limit · resets 11:58pm (UTC)";
+    // It is one past midnight, and the message says one minute to twelve: that was just now, and not tonight.
+    let now: Timestamp = "2026-11-15T00:01:00Z".parse().expect("a time");
+    let text = "You've hit your session limit · resets 11:59pm (UTC)";
     let evidence = FailureEvidence {
         speaker: Speaker::Agent,
         exit_code: Some(1),
@@ -343,6 +343,10 @@ fn a_time_that_passed_before_midnight() {
     };
     let hit = recognise(&evidence, [], now).expect("a limit");
     assert_eq!((hit.told, hit.until), (false, now + GUESS_FIRST));
+    // Seven minutes later nobody means a moment ago.
+    let later = now + SignedDuration::from_mins(7);
+    let hit = recognise(&evidence, [], later).expect("a limit");
+    assert_eq!((hit.told, hit.until.to_string()), (true, "2026-11-15T23:59:00Z".to_owned()));
 }
 
 #[test]

@@ -16,21 +16,22 @@ const OTHERS: [FindingKind; 11] = [
     FindingKind::WorldStops,
     FindingKind::BranchUnknown,
     FindingKind::WorldAsks,
-    FindingKind::WorldUnknown,
     FindingKind::PlanGone,
     FindingKind::PlanChanged,
+    FindingKind::ApprovalTaken,
     FindingKind::AutoResumeDisabled,
     FindingKind::Old,
     FindingKind::ClockWentBack,
     FindingKind::OrphanInTheWay,
 ];
 /// A kind that weighs what another one does and is answered by the same: whatever holds of that one holds of it.
-const THE_SAME: [(FindingKind, FindingKind); 3] = [
+const THE_SAME: [(FindingKind, FindingKind); 4] = [
+    (FindingKind::WorldUnknown, FindingKind::WorldAsks),
     (FindingKind::MarkerDiffers, FindingKind::Stale),
     (FindingKind::WorktreeGone, FindingKind::BranchGone),
     (FindingKind::RequirementUnmet, FindingKind::WorldStops),
 ];
-const HARMLESS: [FindingKind; 10] = [
+const HARMLESS: [FindingKind; 11] = [
     FindingKind::WorldWarns,
     FindingKind::BranchElsewhere,
     FindingKind::HeadMoved,
@@ -41,6 +42,7 @@ const HARMLESS: [FindingKind; 10] = [
     FindingKind::CheckpointDamaged,
     FindingKind::ArtifactRestored,
     FindingKind::Orphan,
+    FindingKind::FilesCameIn,
 ];
 
 /// A finding about a phase, and whether the phase got an answer.
@@ -98,7 +100,8 @@ fn oracle(case: &Case, said: Answers<'_>) -> Verdict {
     if said.accept == Accept::No {
         asks |= case.has(FindingKind::BranchUnknown)
             || case.has(FindingKind::WorldAsks)
-            || case.has(FindingKind::WorldUnknown);
+            // That somebody wants to go on says nothing about an approval that is gone.
+            || case.has(FindingKind::ApprovalTaken);
         asks |= case.of(FindingKind::Stale) == Of::Open || case.of(FindingKind::Renamed) == Of::Open;
         // Files that the attempt to be continued writes: ask.
         asks |= case.of(FindingKind::WorkChanged) == Of::Open;
@@ -109,8 +112,9 @@ fn oracle(case: &Case, said: Answers<'_>) -> Verdict {
         asks |= case.has(FindingKind::AutoResumeDisabled)
             || case.has(FindingKind::Old)
             || case.has(FindingKind::ClockWentBack);
-        asks |= case.has(FindingKind::PlanChanged);
     }
+    // An answer to an approval is none about another plan.
+    asks |= said.wording != Wording::Resume && case.has(FindingKind::PlanChanged);
     if asks { Verdict::Ask } else { Verdict::GoOn }
 }
 
@@ -128,7 +132,7 @@ fn cases() -> impl Iterator<Item = Case> {
 /// Every way to word a start, with every answer that goes with it.
 fn answers(chosen: &BTreeSet<PhaseId>) -> Vec<Answers<'_>> {
     let mut all = Vec::new();
-    for wording in [Wording::Plain, Wording::Resume] {
+    for wording in [Wording::Plain, Wording::Resume, Wording::Answer] {
         for accept in [Accept::No, Accept::Yes] {
             all.extend([Accept::No, Accept::Yes].map(|orphans| Answers { wording, accept, chosen, orphans }));
         }
@@ -173,7 +177,7 @@ fn the_table_against_the_contract() {
         }
     }
     for standing in [RunStanding::Driven, RunStanding::NoPhases, RunStanding::Archived, RunStanding::Complete] {
-        for resume in [Wording::Plain, Wording::Resume] {
+        for resume in [Wording::Plain, Wording::Resume, Wording::Answer] {
             let findings: Vec<Finding> = FindingKind::ALL.iter().map(|kind| Finding::new(*kind, "")).collect();
             let answers = Answers { wording: resume, accept: Accept::Yes, chosen: &chosen, orphans: Accept::Yes };
             let verdict = decide(standing, &findings, answers).verdict;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::event::Recorded;
 use onward_core::id::PhaseId;
+use onward_core::plan::Phase;
 use onward_core::run::Run;
 use onward_core::view::durations::{self, EndKind, ExpectedTime, PhaseDurations, RUNS_MAX};
 use onward_store::{DurationRow, Inspection, StoreError};
@@ -25,12 +26,26 @@ pub(crate) fn row(plan: &str, recorded: &Recorded) -> Option<DurationRow> {
 
 /// How long the phases of a run are expected to take, where that can be said.
 pub(crate) fn expected(store: &mut dyn Inspection, run: &Run) -> Result<BTreeMap<PhaseId, ExpectedTime>, StoreError> {
+    let open = run.phases().take(PHASES_MAX).filter(|(_, state)| !state.is_finished()).map(|(phase, _)| phase);
+    of_these(store, run, open)
+}
+
+/// The same of the phases that are at work.
+pub(crate) fn of_those_at_work(
+    store: &mut dyn Inspection,
+    run: &Run,
+) -> Result<BTreeMap<PhaseId, ExpectedTime>, StoreError> {
+    of_these(store, run, run.running().take(PHASES_MAX).map(|(phase, _)| phase))
+}
+
+fn of_these<'a>(
+    store: &mut dyn Inspection,
+    run: &Run,
+    phases: impl Iterator<Item = &'a Phase>,
+) -> Result<BTreeMap<PhaseId, ExpectedTime>, StoreError> {
     let mut by_key: BTreeMap<String, Option<ExpectedTime>> = BTreeMap::new();
     let mut expected = BTreeMap::new();
-    for (phase, state) in run.phases().take(PHASES_MAX) {
-        if state.is_finished() {
-            continue;
-        }
+    for phase in phases {
         let key = durations::key(&phase.id);
         let known = match by_key.get(&key) {
             Some(known) => *known,

@@ -23,6 +23,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     #[error("there is no project here: no folder upwards from {} has a .onward folder", from.display())]
     NoProject { from: PathBuf },
+    /// A variable names the project, and wrongly.
+    #[error("there is no project: {variable} names the folder {}, which is not there", folder.display())]
+    NoFolder { variable: &'static str, folder: PathBuf },
     #[error("the home folder is not made a project: go to the folder of your work, or make one with `git init`")]
     HomeFolder,
     #[error("no run {0}")]
@@ -36,13 +39,13 @@ pub enum Error {
     #[error("the store lost runs that git has: {}", runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
     RunsLost { runs: Vec<RunId> },
     /// There is no store, and git, which may have runs of it, does not answer.
-    #[error("it is not known whether runs were lost, for git did not answer: {why}")]
+    #[error("cannot tell whether runs were lost, because git did not answer: {why}")]
     LossUnknown { why: String },
     #[error("the store lost records of run {run}: it has {store}, and git has {git}")]
     JournalBehind { run: RunId, store: u64, git: u64 },
     #[error("no unfinished run")]
     NothingUnfinished,
-    #[error("no unfinished run fits what was asked for")]
+    #[error("no unfinished run matches the request")]
     NothingFits,
     #[error("no run of this plan has been completed, so nothing can be done again")]
     NothingToRedo,
@@ -65,14 +68,19 @@ pub enum Error {
     NoSuchForm { run: RunId, why: String },
     #[error("cannot read the plan {}: {why}", path.display())]
     PlanUnreadable { path: PathBuf, why: String, beside: Vec<String> },
+    /// Paths are kept as text, and another plan would have the same.
+    #[error("the path of the plan {} is no text in UTF-8: rename it", path.display())]
+    PlanNotText { path: PathBuf },
+    #[error("cannot read the configuration {}: {why}", path.display())]
+    ConfigUnreadable { path: PathBuf, why: String },
     #[error("{file} is not a valid plan")]
     PlanInvalid { file: String, text: String, diagnostics: Vec<Diagnostic> },
     /// `--agent` is for plans in Markdown.
-    #[error("--agent says who does the phases of a plan in Markdown, and {plan} is none")]
+    #[error("--agent is for plans in Markdown, and {plan} is not one")]
     AgentOfNoMarkdown { plan: String },
     #[error("{file} needs a newer onward")]
     PlanNewer { file: String, text: String, diagnostics: Vec<Diagnostic> },
-    #[error("{file} uses what this version does not carry out yet")]
+    #[error("{file} uses keys that this version does not support yet")]
     PlanUnsupported { file: String, text: String, diagnostics: Vec<Diagnostic> },
     #[error("the inputs do not fit the plan {file}")]
     Inputs { file: String, diagnostics: Vec<Diagnostic> },
@@ -87,7 +95,7 @@ pub enum Error {
     #[error("the group {group} is busy for good: run {by}, in a phase of which this was started, is at work in it")]
     GroupOfItself { group: String, by: RunId },
     /// Something was asked of a run that it does not do, as it stands.
-    #[error("run {run} refuses it: {reason}")]
+    #[error("run {run} refused the request: {reason}")]
     RequestRefused { run: RunId, reason: String },
     #[error("cannot resume run {run}")]
     Refused { run: RunId, reasons: Vec<String> },
@@ -98,29 +106,29 @@ pub enum Error {
     #[error("the plan requires something that is not there")]
     RequirementUnmet { unmet: Vec<RequirementSeen> },
     /// Before anything of a new run was made.
-    #[error("phase {phase} is to work in a git worktree of its own (`worktree: own`), and cannot have one: {why}")]
+    #[error("phase {phase} cannot have a git worktree of its own (`worktree: own`): {why}")]
     NoWorktree { phase: PhaseId, why: String },
     #[error("{reason}")]
     Declined { reason: String },
     #[error("an answer is needed about run {}", .0.run)]
     AnswerNeeded(Box<Question>),
-    #[error("run {run} cannot be taken back: {reason}")]
+    #[error("run {run} cannot go back to the checkpoint: {reason}")]
     NotRewound { run: RunId, reason: String },
     /// Some of its files may have been moved, and that is on record.
-    #[error("run {run} is on its way back: {reason}")]
+    #[error("run {run} is half-way back to a checkpoint: {reason}")]
     RewindPending { run: RunId, reason: String },
-    #[error("nothing is to be undone: run {run} was not rewound")]
+    #[error("nothing to undo: run {run} was not rewound")]
     NothingToUndo { run: RunId },
     #[error("phase {phase} of run {run} is still at work")]
     PhaseLives { run: RunId, phase: PhaseId },
-    #[error("files of run {run} stay as they are: {by}")]
+    #[error("cannot put files of run {run} back: {by}")]
     TreeInUse { run: RunId, by: TreeUser },
     #[error("something that a run has started is still at work: {}", path.display())]
     StillAtWork { path: PathBuf },
     /// A process of a run that the store has lost.
     #[error("phase {phase} of run {run}, which the store does not know, is still at work: process {pid}")]
     Survives { run: String, phase: String, pid: i32 },
-    #[error("no run can be branched off there: {reason}")]
+    #[error("cannot fork a run from there: {reason}")]
     NotForked { reason: String },
     #[error("{file} is not a state: {why}")]
     NotAnObject { file: String, why: String },
@@ -147,11 +155,14 @@ pub enum Error {
     BadJournal { run: RunId, why: String, left: Box<Left> },
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{} is not written to: {doubt}", folder.display())]
+    #[error("cannot write to {}: {doubt}", folder.display())]
     Untrusted { folder: PathBuf, doubt: Doubt },
     /// The machine has no room, no descriptors or no permission for what is to be done; no phase is to blame.
     #[error("{what}")]
     NoRoom { what: String },
+    /// Nothing on this machine starts programs at a given time, or it does not take what it is told.
+    #[error("no timer: {why}")]
+    NoTimer { why: String },
     /// The project folder was renamed under its driver.
     #[error("the project was moved away from {} while its run was at work", from.display())]
     Moved { from: PathBuf, to: Option<PathBuf> },
@@ -169,10 +180,10 @@ pub enum Error {
     BadFile { file: String, why: String },
     #[error("{why}")]
     NotImported { why: String },
-    #[error("it cannot be exported: {why}")]
+    #[error("cannot export the run: {why}")]
     NotExported { why: String },
     /// Two journals that went different ways.
-    #[error("run {run} is here with another content, and nothing is overwritten")]
+    #[error("run {run} exists already with other content, and was not overwritten")]
     OtherContent { run: RunId },
     #[error("stopped by signal {signal} before it was done")]
     Stopped { signal: i32 },

@@ -133,6 +133,11 @@ pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
     load_whole(store, run)
 }
 
+/// Whoever wrote the first fact of a run.
+pub(crate) fn first_author(store: &mut dyn Store, run: &RunId) -> Result<Option<String>> {
+    Ok(store.events(run, Seq(0), 1)?.into_iter().next().map(|record| record.actor))
+}
+
 /// Folds in what came since.
 pub(crate) fn catch_up(store: &mut dyn Store, run: &mut Run) -> Result<()> {
     let (id, after) = (run.id.clone(), run.seq);

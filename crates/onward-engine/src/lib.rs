@@ -11,6 +11,7 @@ mod drive;
 mod durations;
 mod error;
 mod executor;
+mod files_taken;
 mod journal;
 mod markdown_file;
 mod mirror;
@@ -32,10 +33,12 @@ use std::sync::Arc;
 
 pub use background::timer as keep_timer;
 pub use background::{Awake, Detached, HandOver, WaitingRun, detach};
-pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
+pub use commands::at_the_prompt::{AnsweredElsewhere, AtThePrompt};
+pub use commands::external_phases::{Answered, DoneClaim, NextPhase, NextWork, PersonsAnswer, PhaseReport, Reported};
 pub use commands::fork::Forked;
 pub use commands::import::{BadImport, ForeignFile, FormatExport, Imported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
+pub use commands::integration_steps;
 pub use commands::plugin::PLUGIN_FOLDER;
 pub use commands::prune::PruneDone;
 pub use commands::replan::Proposed;
@@ -51,7 +54,7 @@ pub use drive::reporter::{AttemptOutput, NoOutput, Reporter, Silent, Update};
 pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
-pub use executor::tool_calls::{CALL_EVENT, CALLS_FLAG, CallReply, heed as heed_call};
+pub use executor::tool_calls::{AskingAttempt, CALL_EVENT, CALLS_FLAG, CallReply, heed as heed_call};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
 pub use planning::{
@@ -59,17 +62,19 @@ pub use planning::{
 };
 pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapshots};
 pub use project::{FOLDER, Project};
+pub use queries::answers::{ListFilter, ListItem, LogItem, Logged, PlanDurations, RunShown, RunTold, Shown};
 pub use queries::follow::{Followed, Printed};
-pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, PlanDurations, RunShown, RunTold, Shown};
 pub use start::changed_files::OutsideChange;
 pub use start::findings::{Going, Judged, Unfinished};
-pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
-pub use sys::caller_guard::{Inside, inside};
+pub use start::request::{After, PlanFrom, Request, Want};
+pub use start::starting::{Finished, Ready, StartFound};
+pub use sys::caller_guard::{CallingPhase, Inside, calling_phase, inside};
 pub use sys::threads::NoThread;
 pub use sys::{process, stop};
 pub use trust::{Doubt, Trusted};
 pub use vcs::tree_lock::TreeUser;
 
+use drive::project_moved::InPlace;
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
 pub use onward_store::portable::{FILE_BYTES_MAX as PORTABLE_BYTES_MAX, is_one as is_portable};
@@ -86,6 +91,8 @@ pub struct Onward {
     from: PathBuf,
     mode: OpenMode,
     store: Option<Box<dyn Inspection>>,
+    /// Where the store was when it was opened to be written.
+    place: Option<Arc<InPlace>>,
     /// The unfinished run that was found last, as its journal tells it: whoever goes on with it reads only what came since.
     found: Option<Box<Run>>,
 }
@@ -95,6 +102,11 @@ impl Onward {
     pub fn look(from: &Path) -> Result<Self> {
         let project = Project::find_or_tell(from)?;
         Self::new(project, from, OpenMode::Look)
+    }
+
+    /// The same for the project in this very folder, wherever the caller works and whatever its environment names.
+    pub(crate) fn look_at(top: &Path) -> Result<Self> {
+        Self::new(Project::at(top.to_owned()), top, OpenMode::Look)
     }
 
     /// For the doctor: a project whose folder is gone is known by what git has of its runs.
@@ -133,7 +145,7 @@ impl Onward {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
         }
-        Ok(Self { project, config, notices, from: from.to_owned(), mode, store: None, found: None })
+        Ok(Self { project, config, notices, from: from.to_owned(), mode, store: None, place: None, found: None })
     }
 
     /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.
@@ -149,7 +161,11 @@ impl Onward {
                 self.demand_a_store_of_ones_own()?;
             }
             let opened = onward_store::open(&self.project.store_folder(), self.mode);
-            self.store = Some(opened.map_err(no_store_is_no_runs)?);
+            let store = opened.map_err(no_store_is_no_runs)?;
+            if self.mode == OpenMode::ReadWrite {
+                self.place = Some(Arc::new(InPlace::new(&self.project)?));
+            }
+            self.store = Some(store);
             tracing::debug!(folder = %self.project.store_folder().display(), mode = ?self.mode, "the store is open");
             self.learn_newest();
         }

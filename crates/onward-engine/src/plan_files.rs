@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_core::config::{self, Config, ConfigValue, Layer};
 use onward_core::diagnostic::Severity;
 use onward_core::plan::{self, MarkdownSettings, Parsed, Plan, TEXT_BYTES_MAX};
-use onward_store::{StoreError, Unsafe, private};
+use onward_store::{StoreError, Unsafe, listing, private};
 
 use crate::error::{Error, Result};
 use crate::markdown_file;
@@ -42,6 +42,7 @@ pub fn check(from: &Path, named: Option<&Path>, agent: Option<&str>) -> Result<C
         let found = Project::find_or_new(from, None)?.default_plan(from)?;
         found.strip_prefix(from).unwrap_or(&found).to_owned()
     };
+    demand_text(&path)?;
     let text = read(&from.join(&path)).map_err(|why| unreadable(from, &path, why))?;
     let project = Project::find_or_new(from, None).ok();
     // What is wrong with the configuration is told by whoever goes by it.
@@ -62,6 +63,13 @@ pub(crate) fn plan_text(path: &Path) -> Result<String> {
     read(path).map_err(|why| unreadable(Path::new(""), path, why))
 }
 
+/// Refuses a path that would be kept as another one than it is.
+pub(crate) fn demand_text(path: &Path) -> Result<()> {
+    let real = path.canonicalize();
+    let is_text = path.to_str().is_some() && real.is_ok_and(|real| real.to_str().is_some()) || !path.exists();
+    if is_text { Ok(()) } else { Err(Error::PlanNotText { path: path.to_owned() }) }
+}
+
 /// A plan that cannot be read, with those that lie where it was looked for.
 fn unreadable(from: &Path, path: &Path, why: String) -> Error {
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -69,8 +77,8 @@ fn unreadable(from: &Path, path: &Path, why: String) -> Error {
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         PLAN_ENDINGS.contains(&ending) && !name.starts_with('.')
     };
-    let entries = std::fs::read_dir(from.join(if folder == Path::new("") { Path::new(".") } else { folder }));
-    let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let entries = listing::readable(from.join(if folder == Path::new("") { Path::new(".") } else { folder }));
+    let names = entries.into_iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut beside: Vec<String> = names.filter(is_plan).collect();
     beside.sort();
     beside.truncate(BESIDE_MAX);
@@ -84,7 +92,7 @@ pub(crate) fn with_agent(settings: MarkdownSettings, named: Option<&str>) -> Mar
 }
 
 /// A plan's text by its form: the ending of the file's name tells Markdown from the others.
-fn parsed(path: &Path, text: &str, settings: &MarkdownSettings) -> Parsed {
+pub(crate) fn parsed(path: &Path, text: &str, settings: &MarkdownSettings) -> Parsed {
     if markdown_file::is_markdown(path) {
         plan::parse_markdown(text, settings, &mut |part| markdown_file::read_part(path, part))
     } else {
@@ -160,7 +168,7 @@ pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
         layers.push((file, layer));
     }
     if let Some(path) = user_config().filter(|path| path.is_file()) {
-        let text = read(&path).map_err(|why| unreadable(Path::new(""), &path, why))?;
+        let text = read(&path).map_err(|why| Error::ConfigUnreadable { path: path.clone(), why })?;
         let (layer, unheeded) = layer(&path, text)?;
         notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
         layers.push((path.display().to_string(), layer));
@@ -178,6 +186,23 @@ fn not_in_force(value: &ConfigValue) -> String {
         "{}: {} is not in force, since the file may have come from elsewhere; if it is yours:  onward trust",
         value.origin, value.key
     )
+}
+
+/// Why there is no agent of this name.
+pub(crate) fn no_such_agent(project: &Project, name: &str) -> String {
+    let own = [format!("agents.{name}"), "agents".to_owned()];
+    let is_its = |key: &str| own.iter().any(|own| key == own || key.starts_with(&format!("agents.{name}.")));
+    let left_out = config(project).ok().and_then(|(config, _)| {
+        config.not_in_force().iter().find(|value| is_its(&value.key)).map(|value| value.origin.clone())
+    });
+    match left_out {
+        Some(origin) => format!(
+            "the agent {name} of {origin} is not in force, since the file may have come from elsewhere; if it is yours:  onward trust"
+        ),
+        None => {
+            format!("there is no agent {name}: it is neither built in nor an entry of `agents` in the configuration")
+        }
+    }
 }
 
 /// Settings in the configuration of a project that only a person may put in force.
@@ -217,7 +242,7 @@ fn configuration_in(folder: &Path, name: &str) -> Result<Option<(PathBuf, String
         Err(_) if about.nlink() > 1 => return refused(&path, Unsafe::SecondName),
         Err(why) => why.to_string(),
     };
-    Err(Error::PlanUnreadable { path, why, beside: Vec::new() })
+    Err(Error::ConfigUnreadable { path, why })
 }
 
 /// One file, and what it says without effect.

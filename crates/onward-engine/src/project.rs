@@ -1,11 +1,14 @@
 //! Where the work is: the nearest folder upwards that has a store.
 
+use onward_store::listing;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use onward_store::{OpenMode, RunFilter, RunRow, StoreExt};
 
 use crate::error::{Error, Result};
+use crate::files_taken::FilesTaken;
+use crate::mirror;
 use crate::start::meant_work::summary_of;
 use crate::vcs;
 
@@ -48,6 +51,7 @@ impl Project {
 
     /// The same; an error that says where it was looked for.
     pub(crate) fn find_or_tell(from: &Path) -> Result<Self> {
+        demand_named(from)?;
         Self::find(from).ok_or_else(|| Error::NoProject { from: looked_for_from(from) })
     }
 
@@ -64,6 +68,7 @@ impl Project {
 
     /// The project that `from` lies in, or the one that a first run would make: the git top, else the folder itself.
     pub fn find_or_new(from: &Path, home: Option<&Path>) -> Result<Self> {
+        demand_named(from)?;
         if let Some(found) = Self::find(from) {
             return Ok(found);
         }
@@ -102,14 +107,32 @@ impl Project {
         inside.unwrap_or(&resolved).to_string_lossy().into_owned()
     }
 
-    /// Records of other tools that lie in the project.
+    /// Records of other tools that lie in the project and were not taken over as they are.
     pub fn left_by_others(&self) -> Vec<String> {
-        let file = self.top.join(OTHERS_FILE).is_file().then(|| OTHERS_FILE.to_owned());
-        let folders = OTHERS_FOLDERS.iter().filter(|(place, ending)| has_files(&self.top.join(place), ending));
+        let taken = FilesTaken::of(self);
+        self.places_of_others(&|place| !taken.holds(&self.top.join(place)))
+    }
+
+    /// All places in which other tools keep records. What we write for other tools is none of them.
+    pub(crate) fn records_of_others(&self) -> Vec<String> {
+        self.places_of_others(&|_| true)
+    }
+
+    fn places_of_others(&self, counts: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let ours = mirror::written(self);
+        let has_files = |place: &str, ending: &str| {
+            let names = entries(&self.top.join(place)).into_iter();
+            let of_the_kind = names.filter(|name| Path::new(name).extension().is_some_and(|found| found == ending));
+            let mut paths = of_the_kind.map(|name| format!("{place}/{}", name.to_string_lossy()));
+            paths.any(|path| !ours.contains(&path) && counts(&path))
+        };
+        let file = self.top.join(OTHERS_FILE).is_file() && !ours.contains(OTHERS_FILE) && counts(OTHERS_FILE);
+        let file = file.then(|| OTHERS_FILE.to_owned());
+        let folders = OTHERS_FOLDERS.iter().filter(|(place, ending)| has_files(place, ending));
         let (above, below, ending) = OTHERS_ABOVE;
         let work = entries(&self.top.join(above)).into_iter().filter_map(|name| name.into_string().ok());
         let mut work: Vec<String> = work.map(|name| format!("{above}/{name}/{below}")).collect();
-        work.retain(|place| has_files(&self.top.join(place), ending));
+        work.retain(|place| has_files(place, ending));
         work.sort_unstable();
         file.into_iter().chain(folders.map(|(place, _)| (*place).to_owned())).chain(work).collect()
     }
@@ -129,6 +152,12 @@ pub(crate) fn looked_for_from(from: &Path) -> PathBuf {
     named.map_or_else(|| from.to_owned(), |named| from.join(named))
 }
 
+/// Refuses a folder that the variable names and that is not there: no project is looked for above it, and none is made.
+fn demand_named(from: &Path) -> Result<()> {
+    let folder = looked_for_from(from);
+    if folder == from || folder.is_dir() { Ok(()) } else { Err(Error::NoFolder { variable: NAMED_BY, folder }) }
+}
+
 /// Whether a run of this store works in a folder.
 fn has_run_in(store: &Path, folder: &Path) -> bool {
     let rows = onward_store::open(store, OpenMode::Look).and_then(|mut store| store.all_runs(&RunFilter::default()));
@@ -137,11 +166,6 @@ fn has_run_in(store: &Path, folder: &Path) -> bool {
     rows.is_ok_and(|rows| rows.iter().any(is_of))
 }
 
-fn has_files(folder: &Path, ending: &str) -> bool {
-    entries(folder).iter().any(|name| Path::new(name).extension().is_some_and(|found| found == ending))
-}
-
 fn entries(folder: &Path) -> Vec<OsString> {
-    let Ok(read) = std::fs::read_dir(folder) else { return Vec::new() };
-    read.take(OTHERS_ENTRIES_MAX).filter_map(|entry| Some(entry.ok()?.file_name())).collect()
+    listing::readable(folder).iter().take(OTHERS_ENTRIES_MAX).map(std::fs::DirEntry::file_name).collect()
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::config::Layer;
+use onward_store::listing;
 use onward_store::ownership::{self, FolderStanding, Foreign, OwnerMark, is_for_people};
 use onward_store::{StoreError, Unsafe};
 
@@ -18,7 +19,7 @@ use crate::doctor::RepairFolder;
 use crate::error::{Error, Result};
 use crate::plan_files;
 use crate::project::{FOLDER, Project};
-use crate::queries::runs::ListFilter;
+use crate::queries::answers::ListFilter;
 use crate::sys::plain_file;
 use crate::vcs;
 
@@ -42,6 +43,7 @@ pub enum Doubt {
 impl std::fmt::Display for Doubt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::NotMadeHere(why @ Foreign::Brought) => write!(f, "not all of the store was recorded here: {why}"),
             Self::NotMadeHere(why) => write!(f, "the store was not made here: {why}"),
             Self::Tracked(files) => {
                 write!(f, "git tracks files of the store and may replace them: {}", files.join(", "))
@@ -165,8 +167,8 @@ fn examine(folder: &Path) -> Result<Vec<(PathBuf, u32)>> {
             loose.push((path.clone(), closed));
         }
         if about.is_dir() && !belongs_to_a_phase(folder, &path) {
-            let names = fs::read_dir(&path).map_err(Error::io(format!("looking into {}", path.display())))?;
-            open.extend(names.flatten().map(|entry| entry.path()));
+            let names = listing::all(&path).map_err(Error::io(format!("looking into {}", path.display())))?;
+            open.extend(names.iter().map(std::fs::DirEntry::path));
         }
     }
     Ok(loose)

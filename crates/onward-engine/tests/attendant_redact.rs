@@ -297,6 +297,87 @@ fn gaps_without_end_are_not_held_back() {
     }
 }
 
+/// A secret is printed with colours, a title, a link, and characters that only a terminal obeys between its letters. It is cut out,
+/// whatever the pieces it comes in, and the colours around it stay.
+#[test]
+fn values_are_found_across_what_only_a_terminal_obeys() {
+    let secrets = Arc::new(Secrets::new(&[b"correct-horse-battery".to_vec()]));
+    let link = format!("\u{1b}]8;;https://example.org/{}\u{1b}\\", "x".repeat(600));
+    let between = [
+        "\u{1b}[0m",
+        "\u{1b}[38;2;10;20;30m",
+        "\u{1b}]0;title\u{7}",
+        "\u{1b}(B",
+        "\u{1b}7",
+        "\u{9b}31m",
+        "\u{9d}0;t\u{9c}",
+        "\u{1b}Pq\u{1b}\\",
+        "\u{85}",
+        "\u{8}",
+        "\r",
+        "\0",
+        "\u{7f}",
+        "\u{1b}[1m\u{1b}[4m",
+        link.as_str(),
+    ];
+    for gap in between {
+        for place in [1, 2, 3, 6, 20] {
+            let (left, right) = "correct-horse-battery".split_at(place);
+            let text = format!("key: \u{1b}[1m{left}{gap}{right}\u{1b}[0m end");
+            let clean = secrets.text(&text).into_owned();
+            assert_eq!(clean, format!("key: \u{1b}[1m{MARK}\u{1b}[0m end"), "{text:?}");
+            let pieces = in_pieces_of(&secrets, text.as_bytes(), || 1);
+            assert_eq!(String::from_utf8_lossy(&pieces), clean, "{text:?}");
+        }
+    }
+    let each = joined("correct-horse-battery".chars(), |letter| format!("\u{1b}[38;2;255;255;255m{letter}\u{1b}[39m"));
+    assert_eq!(secrets.text(&each), format!("\u{1b}[38;2;255;255;255m{MARK}\u{1b}[39m"));
+}
+
+/// The seeming beginning of a value is followed by sequences without end. What is held back stays small.
+#[test]
+fn sequences_without_end_are_not_held_back() {
+    for gap in ["\u{1b}[0m".repeat(1 << 18), format!("\u{1b}]0;{}", "t".repeat(1 << 20))] {
+        let (mut redactor, mut out) = (Redactor::new(&[b"correct-horse-battery".to_vec()]), Vec::new());
+        let (mut fed, mut held_most) = (0, 0);
+        for part in format!("correct{gap}").as_bytes().chunks(4096) {
+            redactor.push(part, &mut out);
+            fed += part.len();
+            held_most = held_most.max(fed - out.len());
+        }
+        assert!(held_most < 16 * 1024, "{held_most} bytes were held");
+    }
+}
+
+/// `xxd -p -c1`, `od -An -tx1 -w1`, `xxd -c1`, and base64 in lines of three digits and more, wherever the value begins in them.
+#[test]
+fn values_in_very_short_lines_are_found() {
+    let secrets = Arc::new(Secrets::new(&[b"correct-horse-battery".to_vec(), b"8-bytes!".to_vec()]));
+    let shut = |name: &str, text: &str| {
+        let clean = secrets.text(text).into_owned();
+        assert_eq!(clean.matches(MARK).count(), 1, "{name}: {clean}");
+        let pieces = in_pieces_of(&secrets, text.as_bytes(), || 1);
+        assert_eq!(String::from_utf8_lossy(&pieces), clean, "{name}");
+        clean.replace(MARK, "").trim_end().len()
+    };
+    for value in ["correct-horse-battery", "8-bytes!"] {
+        let hex = |line: &dyn Fn(usize, u8) -> String| -> String {
+            value.bytes().enumerate().map(|(place, byte)| line(place, byte)).collect()
+        };
+        assert_eq!(shut("xxd -p -c1", &hex(&|_, byte| format!("{byte:02x}\n"))), 0);
+        assert_eq!(shut("od -An", &hex(&|_, byte| format!(" {byte:02X}\n"))), 0);
+        let dump = hex(&|place, byte| format!("{place:08x}: {byte:02x}  {}\n", char::from(byte)));
+        assert_eq!(shut("xxd -c1", &dump), "00000000:".len());
+        for (before, width) in (0..4).flat_map(|before| (3..9).map(move |width| (before, width))) {
+            let digits = base64(format!("{}{value}", &"~~~~"[..before]).as_bytes());
+            let lines = joined(digits.as_bytes().chunks(width), |line| format!("{}\n", String::from_utf8_lossy(line)));
+            let left = shut(&format!("base64 -w{width} behind {before}"), &lines);
+            // What is before the value, three digits of it at most, and the digits that are not its own.
+            assert!(left <= before * 2 + 3 + 5, "{before}, {width}: {left} of {lines} is left");
+        }
+    }
+}
+
 /// Values overlap, one is the beginning of another, one repeats itself. No part of any of them is left.
 #[test]
 fn overlapping_values_leave_nothing() {

@@ -8,8 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
+use onward_core::checkpoint::KnowledgeState;
 use onward_core::data_limits::{self, DEPTH_LEVELS_MAX};
-use onward_engine::{DoneClaim, Error, FOLDER, Onward, PhaseReport, Ready, Request, SavedState, Shown, Silent, Want};
+use onward_core::event::{MessageKind, MessagePriority, MessageText, SharedFact};
+use onward_engine::{
+    DoneClaim, Error, FOLDER, Onward, PersonsAnswer, PhaseReport, Ready, Request, SavedState, Shown, Silent, Want,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -17,6 +21,11 @@ use serde_json::{Map, Value};
 
 /// Documents that are tried where nobody says how many.
 const DOCUMENTS: usize = 100;
+
+/// Documents that are shared among agents: a run takes no more than some thousand.
+const SHARED_MAX: usize = 1_000;
+/// The longest text that is shared.
+const SHARED_BYTES_MAX: usize = 64 << 10;
 
 fn how_many() -> usize {
     std::env::var("ONWARD_DOCUMENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(DOCUMENTS)
@@ -370,7 +379,7 @@ phases:
   ask: { needs: work, approval: { message: really? } }
 ";
 
-/// `state merge`, `checkpoint --name`, `report` and `approve` on a run with a plan: what they take can be found again, the run
+/// `state merge`, `checkpoint --name`, `report`, `approve`, `message send`, `knowledge add` and `decision add` on a run with a plan: what they take can be found again, the run
 /// can go on and its store is sound.
 #[test]
 fn soak_what_is_told_to_a_run_comes_back() {
@@ -400,10 +409,17 @@ fn soak_what_is_told_to_a_run_comes_back() {
         if at % 10 == 0 {
             told(&mut onward, run.as_str(), &text, &mut texts);
         }
+        if at % 10 == 0 && at < SHARED_MAX {
+            shared(&mut onward, run.as_str(), &format!("d{at}"), &text, &mut texts);
+        }
     }
+    shared(&mut onward, run.as_str(), "long", &"é".repeat(SHARED_BYTES_MAX / 2), &mut texts);
+    shared(&mut onward, run.as_str(), "too-long", &"x".repeat(SHARED_BYTES_MAX + 1), &mut texts);
     let choice = "é\u{0}".repeat(1 << 20);
-    assert!(matches!(onward.answer(Some(run.as_str()), "ask", &choice, None), Err(Error::Unfit { .. })));
-    assert!(onward.answer(Some(run.as_str()), "ask", "\u{0}\u{1b}[31m", None).is_err(), "no such choice");
+    let said = PersonsAnswer { choice: &choice, ..PersonsAnswer::default() };
+    assert!(matches!(onward.answer(Some(run.as_str()), "ask", &said), Err(Error::Unfit { .. })));
+    let odd = PersonsAnswer { choice: "\u{0}\u{1b}[31m", ..PersonsAnswer::default() };
+    assert!(onward.answer(Some(run.as_str()), "ask", &odd).is_err(), "no such choice");
     let request = Request { want: Want::ResumeRun(Some(run.to_string())), ..Request::default() };
     let found = onward.find(&request).expect("the run can be read");
     let Ok(Ready::GoOn(going)) = onward.ready(&request, &found) else { panic!("nothing stands in the way") };
@@ -425,6 +441,34 @@ fn told(onward: &mut Onward, run: &str, text: &str, tally: &mut Tally) {
         DoneClaim { outputs, remaining: text.to_owned(), summary: Some(text.to_owned()), ..DoneClaim::default() };
     let reported = onward.report(Some(run), "work", &PhaseReport::Done(claim), None).expect("a claim is heard");
     if reported.accepted { tally.taken += 1 } else { tally.refused += 1 }
+}
+
+/// The same as a message, an entry of knowledge and a decision: it comes back, or it is refused and is nowhere.
+fn shared(onward: &mut Onward, run: &str, id: &str, text: &str, tally: &mut Tally) {
+    let (id, body, fits) = (id.to_owned(), text.to_owned(), text.len() <= SHARED_BYTES_MAX);
+    let message = MessageText {
+        id: id.clone(),
+        kind: MessageKind::Request,
+        from: "ada".to_owned(),
+        to: "bob".to_owned(),
+        body: body.clone(),
+        priority: MessagePriority::Normal,
+        correlation: None,
+    };
+    let (kind, title, state) = ("fact".to_owned(), "It is so".to_owned(), KnowledgeState::Captured);
+    let entry = SharedFact::KnowledgeAdded { id: id.clone(), kind, title, body: body.clone(), state };
+    for fact in [SharedFact::MessageSent(message), entry, SharedFact::DecisionMade { text: body, by: None }] {
+        match onward.share(Some(run), fact) {
+            Ok(_) if fits => tally.taken += 1,
+            Err(Error::Declined { .. }) if !fits => tally.refused += 1,
+            other => panic!("{other:?}: {text:.300}"),
+        }
+    }
+    let wanted = fits.then_some(text);
+    let inbox = onward.inbox(Some(run), "bob").expect("it can be read");
+    assert_eq!(inbox.iter().find(|known| known.id == id).and_then(|known| known.body.as_deref()), wanted);
+    let known = onward.knowledge(Some(run)).expect("it can be read");
+    assert_eq!(known.iter().find(|known| known.id == id).and_then(|known| known.body.as_deref()), wanted);
 }
 
 /// `run --input`: a text of any kind is the input of the run, one that is too long is refused before there is a run.

@@ -1,5 +1,6 @@
 //! Saved state that a program holds open itself.
 
+use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::id::CheckpointId;
 use onward_core::patch::Op;
 use onward_engine::{FOLDER, Onward, SavedState};
@@ -47,6 +48,39 @@ fn a_small_checkpoint_is_never_far_from_a_whole_document() {
         let step = if at % 150 < 50 { at % 150 } else { at % 150 - 50 };
         assert_eq!(books.load(id).expect("it can be read").state["step"], json!(step), "{id}");
     }
+}
+
+/// Takes the byte that whoever writes to the store has locked. It belongs to the open file: also against ourselves.
+fn lock_out_writers(folder: &std::path::Path) -> std::fs::File {
+    let shared = folder.join(FOLDER).join("onward.db-shm");
+    let file = std::fs::File::options().read(true).write(true).open(shared).expect("a store in use");
+    let lock = libc::flock {
+        l_type: libc::c_short::try_from(libc::F_WRLCK).expect("a small number"),
+        l_whence: libc::c_short::try_from(libc::SEEK_SET).expect("a small number"),
+        l_start: 120,
+        l_len: 1,
+        l_pid: 0,
+    };
+    fcntl(&file, FcntlArg::F_OFD_SETLKW(&lock)).expect("a lock");
+    file
+}
+
+/// Nobody can write to the store while a program saves. What it holds then is what is stored, and the next save, which would change
+/// nothing were that one believed, is made.
+#[test]
+fn soak_a_save_that_failed_is_not_believed() {
+    let folder = quick_folder();
+    let mut books = open(folder.path());
+    books.change(set(1)).expect("it is saved");
+    let lock = lock_out_writers(folder.path());
+    books.change(set(2)).expect_err("nobody can write");
+    drop(lock);
+    let two = serde_json::Map::from_iter([("step".to_owned(), json!(2))]);
+    let id = books.save(two).expect("nothing conflicts");
+    assert_eq!(books.load(&id).expect("it can be read").state["step"], json!(2));
+    books.change(set(3)).expect("it is saved");
+    drop(books);
+    assert_eq!(open(folder.path()).state()["step"], json!(3));
 }
 
 /// A log grew by four kilobytes four hundred times. What is stored grows as the log does: whole documents are written at ever

@@ -12,6 +12,7 @@ use crate::{
     error::{Damage, StoreError},
     folder::{check_folder, create_file, make_folder, sync_folder},
     kill_point::reached,
+    listing,
     lock::{self, Hold},
     private,
 };
@@ -85,7 +86,7 @@ pub(crate) fn delete(blobs: &Path, id: &BlobId) -> u64 {
 
 /// Removes files that were never finished and whose writer is gone.
 pub(crate) fn sweep(blobs: &Path) {
-    for file in fs::read_dir(blobs).into_iter().flatten().flatten() {
+    for file in listing::readable(blobs) {
         if !file.file_name().as_encoded_bytes().starts_with(ASIDE.as_bytes()) {
             continue;
         }
@@ -98,10 +99,10 @@ pub(crate) fn sweep(blobs: &Path) {
 
 /// Every blob that has a file here, with its length. Names that are no blobs are passed over.
 pub(crate) fn list(blobs: &Path) -> Vec<(BlobId, u64)> {
-    let folders = fs::read_dir(blobs).into_iter().flatten().flatten();
+    let folders = listing::readable(blobs).into_iter();
     folders
         .filter(|folder| folder.file_type().is_ok_and(|kind| kind.is_dir()))
-        .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
+        .flat_map(|folder| listing::readable(folder.path()))
         .filter_map(|file| {
             let id = blake3::Hash::from_hex(file.file_name().as_encoded_bytes()).ok()?;
             Some((*id.as_bytes(), file.metadata().ok()?.len()))

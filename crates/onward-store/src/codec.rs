@@ -248,8 +248,9 @@ mod tests {
     fn fuzz_codec() {
         let (length, mut dice) = fuzz_dice::asked();
         let samples = [plain(b"onward"), compressed(&[b'a'; 9000]), compressed(&[7; 40]), blob(&[7; 32], 9000)];
-        let (begun, mut tried, mut taken) = (std::time::Instant::now(), 0_u64, 0_u64);
-        while begun.elapsed() < length {
+        let mut count = fuzz_dice::FuzzCount::new("codec", length);
+        while count.goes_on() {
+            let mut taken = 0;
             let mut envelope = samples[dice.below(samples.len())].clone();
             dice.mutate(&mut envelope);
             let fits = dice.below(2) == 0 && envelope.len() >= HEADER_BYTES;
@@ -260,16 +261,16 @@ mod tests {
             match open(&envelope) {
                 Ok(PackedContent::Plain(value)) => {
                     assert_eq!(open(&compressed(&value)).ok(), Some(PackedContent::Plain(value)));
-                    taken += 1;
+                    taken = 1;
                 }
-                Ok(PackedContent::Blob { .. }) => taken += 1,
+                Ok(PackedContent::Blob { .. }) => taken = 1,
                 Err(StoreError::Newer { .. }) => assert!(fits, "{envelope:?} is called newer"),
                 Err(_) => {}
             }
             drop(raw(&envelope));
-            tried += 1;
+            count.tried(taken);
         }
-        println!("codec: {tried} envelopes in {} s, {taken} taken", length.as_secs());
+        count.tell();
     }
 
     #[test]

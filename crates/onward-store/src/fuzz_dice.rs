@@ -1,6 +1,9 @@
 //! Bytes that are changed at random, the same way for the same seed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// The figures so far are told that often: whoever ends it sooner has them.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// How long is wanted, and the dice of the seed: `ONWARD_FUZZ_SECONDS` and `ONWARD_FUZZ_SEED`.
 pub(crate) fn asked() -> (Duration, FuzzDice) {
@@ -11,6 +14,41 @@ pub(crate) fn asked() -> (Duration, FuzzDice) {
 }
 
 pub(crate) struct FuzzDice(u64);
+
+/// The count of what was tried, told along the way and at the end.
+pub(crate) struct FuzzCount {
+    of: &'static str,
+    length: Duration,
+    begun: Instant,
+    told: Instant,
+    tried: u64,
+    taken: u64,
+}
+
+impl FuzzCount {
+    pub(crate) fn new(of: &'static str, length: Duration) -> Self {
+        let begun = Instant::now();
+        Self { of, length, begun, told: begun, tried: 0, taken: 0 }
+    }
+
+    /// Whether there is time for another one.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        if self.told.elapsed() >= TOLD_EVERY {
+            self.told = Instant::now();
+            self.tell();
+        }
+        self.begun.elapsed() < self.length
+    }
+
+    pub(crate) fn tried(&mut self, is_taken: u64) {
+        self.tried += 1;
+        self.taken += is_taken;
+    }
+
+    pub(crate) fn tell(&self) {
+        println!("{}: {} in {} s, {} taken", self.of, self.tried, self.begun.elapsed().as_secs(), self.taken);
+    }
+}
 
 impl FuzzDice {
     pub(crate) fn below(&mut self, end: usize) -> usize {

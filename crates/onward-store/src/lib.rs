@@ -20,6 +20,7 @@ mod head;
 mod inspection;
 pub mod kill_point;
 mod lease;
+pub mod listing;
 pub mod lock;
 mod open;
 pub mod ownership;

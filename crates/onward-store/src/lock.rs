@@ -11,7 +11,7 @@
 //! | 4 | … and has written into the database who it is |
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -20,7 +20,7 @@ use std::{
 use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::id::RunId;
 
-use crate::{error::StoreError, lease::LeaseKind, private};
+use crate::{error::StoreError, lease::LeaseKind, listing, private};
 
 /// How a whole file is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,12 @@ pub(crate) fn of_run(folder: &Path, run: &RunId) -> PathBuf {
 /// readable nor the folder safe.
 pub fn held_runs(folder: &Path) -> Result<Vec<(RunId, LeaseKind)>, StoreError> {
     let mut held = Vec::new();
-    for file in fs::read_dir(folder.join("run")).into_iter().flatten().flatten() {
+    let locks = folder.join("run");
+    let files = match listing::all(&locks) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Vec::new(),
+        files => files.map_err(|error| StoreError::unreadable(&locks, &error))?,
+    };
+    for file in files {
         let name = file.file_name();
         let run = name.to_str().and_then(|name| name.strip_suffix(LOCK_ENDING)).filter(|run| *run != START_LOCK);
         let Some(run) = run else { continue };

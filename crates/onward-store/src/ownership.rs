@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, DirEntry, File, Metadata};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::error::StoreError;
 use crate::folder::sync_folder;
-use crate::private;
+use crate::{listing, private};
 
 /// The file in which the mark of a folder lies.
 pub const MARK: &str = "made-here";
@@ -195,12 +195,17 @@ fn standing_now(folder: &Path) -> FolderStanding {
         let ours = length == 0 || mark.names(folder, DATABASE);
         return if ours { FolderStanding::Ours } else { FolderStanding::Foreign(Foreign::Replaced) };
     }
-    let Ok(names) = fs::read_dir(folder) else { return FolderStanding::New };
-    let is_store = names.flatten().any(|entry| {
+    // Of which only a part can be seen may be anything: it is not taken for a new one.
+    let names = match listing::all(folder) {
+        Err(why) if why.raw_os_error() == Some(libc::EIO) => None,
+        names => Some(names.unwrap_or_default()),
+    };
+    let is_of_a_store = |entry: &DirEntry| {
         let name = entry.file_name();
         let name = Path::new(&name);
         !name.to_string_lossy().starts_with(MARK) && !is_for_people(name) && !is_begun(&entry.path())
-    });
+    };
+    let is_store = names.is_none_or(|names| names.iter().any(is_of_a_store));
     match (is_store, mark.folder) {
         (false, _) => FolderStanding::New,
         (true, None) => FolderStanding::Foreign(Foreign::Unmarked),
@@ -221,7 +226,7 @@ fn is_begun(path: &Path) -> bool {
     match name {
         Some(DATABASE) => about.is_file() && about.len() == 0,
         Some("reserve") => about.is_file(),
-        Some("run" | "blobs") => about.is_dir() && fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none()),
+        Some("run" | "blobs") => about.is_dir() && listing::all(path).is_ok_and(|inside| inside.is_empty()),
         Some(_) | None => false,
     }
 }

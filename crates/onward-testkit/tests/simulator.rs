@@ -43,6 +43,33 @@ fn moves_are_the_table(all: &Coverage) {
     assert!(never.is_empty(), "these rows of run/moves.rs were never seen: {never:#?}");
 }
 
+/// Agents end in every way that there is, people answer their calls in both, and worktrees come to all that may come of them.
+fn agents_are_met(all: &Coverage) {
+    for how in [
+        "done",
+        "limited",
+        "overloaded",
+        "exhausted",
+        "session_unknown",
+        "session_in_use",
+        "interrupted",
+        "max_turns",
+        "budget",
+        "not_logged_in",
+        "deferred",
+        "failed",
+        "no_result",
+    ] {
+        assert!(all.contains_key(&format!("agent_ended:{how}")), "no agent ended as {how}");
+    }
+    for what in ["begun", "integration_begun", "integrated", "called_off", "conflict", "removed"] {
+        assert!(all.contains_key(&format!("worktree_changed:{what}")), "no worktree was {what}");
+    }
+    for answer in ["approved", "rejected"] {
+        assert!(all.contains_key(&format!("call_answered:{answer}")), "no call was {answer}");
+    }
+}
+
 /// Every kind of event and of end is met, or the simulator has gone blind on one side. A new event must be met too, and every
 /// way from one status to another.
 #[test]
@@ -60,10 +87,10 @@ fn soak_every_event_is_met() {
     let known: Vec<String> = variants.iter().map(tag).collect();
     assert!(known.len() > 15, "{known:?}");
     // A run is put away, branched off another or taken over from a file by hand only, and no world has such a hand; nor has one
-    // files that are kept for other tools. Agents do no phase of a world yet: nobody is asked about a call, and no worktree is made.
+    // files that are kept for other tools.
     let by_hand = ["run_archived", "run_forked", "run_imported", "mirror_troubled"];
-    let of_agents = ["call_asked", "call_answered", "worktree_changed"];
-    let met = |name: &String| by_hand.iter().chain(&of_agents).any(|other| other == name) || all.contains_key(name);
+    let met =
+        |name: &String| by_hand.iter().chain(&["planning_paid"]).any(|other| other == name) || all.contains_key(name);
     let missing: Vec<_> = known.iter().filter(|name| !met(name)).collect();
     assert!(missing.is_empty(), "never met: {missing:?}; met: {all:?}");
     moves_are_the_table(&all);
@@ -73,6 +100,7 @@ fn soak_every_event_is_met() {
     for how in ["exited", "killed", "timed_out", "could_not_start", "stopped", "unknown", "never_ran"] {
         assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
     }
+    agents_are_met(&all);
     assert!(all.contains_key("attempt_ended:bad-outputs"), "all outputs could be read");
     assert!(all.contains_key("rewound: kept its key"), "nobody went back past an outward effect");
 }
@@ -142,5 +170,22 @@ mod mutants {
         soak_people_are_not_told: ForgetTheNotices;
         soak_nothing_is_required: RequireNothing;
         soak_the_label_is_forgotten: ForgetTheLabel;
+        soak_nobody_is_ever_stuck: NeverStuck;
+        soak_a_session_is_forgotten: ForgetTheSession;
+        soak_a_full_context_is_handed_on_for_ever: HandOnForEver;
+        soak_money_is_spent_on: SpendOn;
+        soak_a_cost_is_forgotten: ForgetACost;
+        soak_sessions_are_lost_for_ever: LoseSessionsForEver;
+        soak_every_done_is_believed: BelieveEveryDone;
+        soak_rounds_have_no_end: GoRoundForEver;
+        soak_a_call_is_approved_twice: ApproveACallTwice;
+        soak_a_rejected_call_is_made: MakeARejectedCall;
+        soak_an_answer_is_forgotten: ForgetAnAnswer;
+        soak_files_come_in_beside_others: IntegrateBesideOthers;
+        soak_files_come_in_twice: IntegrateTwice;
+        soak_a_conflict_is_overlooked: OverlookAConflict;
+        soak_files_are_left_halfway: ForgetWhatIsHalfway;
+        soak_an_answer_is_taken_for_another_call: AnswerAnyCall;
+        soak_what_was_left_out_is_done: ReviveSettledParts;
     }
 }

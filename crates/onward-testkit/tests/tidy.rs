@@ -173,6 +173,19 @@ fn a_write_that_follows_links_is_found() {
 }
 
 #[test]
+fn folders_are_read_to_the_first_error() {
+    none(files(is_rust).iter().flat_map(tidy::check_folder_listings));
+}
+
+#[test]
+fn a_folder_that_is_read_elsewhere_is_found() {
+    let text = "fn a() {\n    for it in fs::read_dir(path).flatten() {}\n}\n#[cfg(test)]\nmod tests { fn b() { fs::read_dir(path); } }\n";
+    let found = tidy::check_folder_listings(&made_up("crates/onward-engine/src/made_up.rs", text));
+    assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(2)], "{found:?}");
+    assert_eq!(tidy::check_folder_listings(&made_up("crates/onward-store/src/listing.rs", text)), []);
+}
+
+#[test]
 fn only_the_store_knows_its_database() {
     none(files(|path| is_rust(path) && path.contains('/')).iter().flat_map(tidy::check_backend));
 }

@@ -2,6 +2,8 @@
 
 mod pages;
 mod planning;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -19,9 +21,9 @@ use onward_engine::{Error, NoThread, Project, stop};
 use crate::args::Audience;
 use crate::render;
 use pages::{
-    answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, group_busy, halfway_back, illegal,
-    loss_unknown, lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use, unanswered,
-    untrusted,
+    answer_needed, bad_checkpoint, bad_record, behind, damaged, forbidden, going_back, group_busy, halfway_back,
+    illegal, loss_unknown, lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use,
+    unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -57,11 +59,16 @@ pub(crate) struct FailurePage {
 const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
 const AS_BEFORE: &str = "nothing was changed";
 const TAKEN_BACK: &str = "the request was taken back, and nothing was changed";
-const LEFT: &str = "the request stays, and is carried out when the driver goes on or the run is gone on with";
+const LEFT: &str = "the request stays, and is carried out when the driver goes on or the run is resumed";
 const STORE_LEFT: &str = "the store was left as it is";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
 impl FailurePage {
+    /// Files that were not taken; whatever else was asked for was done.
+    pub(crate) fn of_files(code: u8, name: &'static str, what: String) -> Self {
+        Self::new(code, name, what).kept("the files, as they are, and every run that is named")
+    }
+
     fn new(code: u8, name: &'static str, what: impl Into<String>) -> Self {
         Self {
             code,
@@ -182,6 +189,23 @@ impl Failure {
     /// Names the project where it is not the folder that the command was typed in.
     pub(crate) fn in_its_project(mut self) -> Self {
         self.more.extend(elsewhere());
+        let nowhere = std::env::current_dir().is_ok_and(|here| Project::find(&here).is_none());
+        if nowhere {
+            // It would only say that there is no project.
+            self.next.retain(|command| command != "onward doctor");
+        }
+        self
+    }
+
+    /// The same of a run that was being driven when its store could not be written any more.
+    pub(crate) fn while_driving(mut self, run: Option<&RunId>) -> Self {
+        let Some(run) = run.filter(|_| self.code == exit::STORE && ["not-saved", "not-known"].contains(&self.name))
+        else {
+            return self;
+        };
+        self.run.get_or_insert_with(|| run.clone());
+        self.kept = "all that was recorded; phases at work go on, and the next start takes their results";
+        self.next.push(view::resume_command(run));
         self
     }
 
@@ -253,11 +277,14 @@ impl FailurePage {
         let what = error.to_string();
         match error {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
+            Error::NoFolder { .. } => Self::new(exit::NOT_FOUND, "no-project", what),
             Error::NoSuchRun(_) | Error::NoRunOrPhase(_) => {
                 Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all")
             }
-            Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
-            Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
+            Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run").next("onward list --all"),
+            Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
+            Error::RunsLost { .. } => lost(what),
+            Error::JournalBehind { .. } => behind(what),
             Error::LossUnknown { .. } => loss_unknown(what),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::RewindPending { run, .. } => halfway_back(what, &run),
@@ -298,6 +325,9 @@ impl FailurePage {
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
+            Error::NoTimer { .. } => {
+                Self::new(exit::STORE, "no-timer", what).kept(ALL_RECORDED).next("onward help no-timer")
+            }
             Error::Moved { to, .. } => moved(what, to.as_deref()),
             Error::StoreGone { run, how, copy, .. } => store_gone(what, &run, &how, copy),
             Error::Stopped { signal } => stopped(signal),
@@ -314,6 +344,8 @@ impl FailurePage {
                 let page = Self::new(exit::USAGE, "plan-unreadable", what).more(there.into_iter().collect());
                 page.next(beside.first().map_or("onward init --plan".to_owned(), |plan| format!("onward check {plan}")))
             }
+            Error::PlanNotText { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
+            Error::ConfigUnreadable { .. } => Self::new(exit::USAGE, "config-invalid", what).kept(AS_BEFORE),
             Error::AgentOfNoMarkdown { .. } => Self::new(exit::USAGE, "agent-without-markdown", what),
             Error::PlanInvalid { file, text, diagnostics } => {
                 Self::new(exit::USAGE, "plan-invalid", what).diagnosed(&file, &text, &diagnostics)
@@ -397,219 +429,4 @@ fn bug(literal: &str, place: &str) -> FailurePage {
         .more(vec![report])
         .kept("everything that was recorded so far; phases at work go on, and the next start takes their results")
         .next("onward status")
-}
-
-#[cfg(test)]
-mod tests {
-    use onward_core::question::{Offer, TypedWords};
-    use onward_core::run::Refusal;
-    use onward_engine::{CopyInGit, Left, StoreCause, StoreError, Vanished};
-
-    use super::*;
-    use onward_core::id::{Attempt, PhaseId, Seq};
-    use onward_core::view::DriverView;
-
-    fn run() -> RunId {
-        RunId::new("run_demo_1")
-    }
-
-    /// A machine without a thread to spare is no bug of ours; whatever else ends in a panic is.
-    #[test]
-    fn a_shortage_of_threads_is_no_bug() {
-        assert_eq!(of_panic(&NoThread, "here").code, exit::STORE);
-        assert_eq!(of_panic(&"a text", "here").code, exit::BUG);
-        assert_eq!(of_panic(&7, "here").code, exit::BUG);
-    }
-
-    fn bad_checkpoint() -> Error {
-        let good = Some(onward_core::id::CheckpointId::new("CP-2"));
-        let left = Left { raw: "{".into(), place: "/x/.onward".into(), run: Some(run()), good };
-        Error::BadCheckpoint { id: "CP-1".into(), why: String::new(), left: Box::new(left) }
-    }
-
-    fn store_gone(copy: CopyInGit) -> Error {
-        Error::StoreGone { run: run(), path: "/x/.onward/onward.db".into(), how: Vanished::Deleted, copy }
-    }
-
-    fn question() -> Question {
-        let choices = vec![Offer { choice: "go on".into(), command: "onward run --resume=run_demo_1".into() }];
-        Question { reasons: vec!["phase b failed".into()], choices, ..Question::new(run()) }
-    }
-
-    /// Every error there is, with the exit code that the contract gives it.
-    fn all() -> Vec<(u8, Error)> {
-        found_or_not().into_iter().chain(of_starts_and_stores()).collect()
-    }
-
-    fn found_or_not() -> Vec<(u8, Error)> {
-        let text = String::new;
-        let driver = DriverView { host: "here".into(), pid: 7, since: jiff::Timestamp::UNIX_EPOCH };
-        vec![
-            (10, Error::NoProject { from: "/x".into() }),
-            (10, Error::NoSuchRun("nosuch".into())),
-            (10, Error::NoRunOrPhase("nosuch".into())),
-            (10, Error::NoRuns),
-            (10, Error::NothingUnfinished),
-            (10, Error::NothingFits),
-            (12, Error::RunsLost { runs: vec![run()] }),
-            (12, Error::LossUnknown { why: "the git program is not installed".into() }),
-            (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),
-            (10, Error::NothingToRedo),
-            (10, Error::NothingToUndo { run: RunId::new("r") }),
-            (12, Error::NotReadable { path: "f".into(), why: std::io::Error::other("no") }),
-            (12, Error::NotAForm { why: "f is none".into() }),
-            (12, Error::BadFile { file: "f".into(), why: "it is cut off".into() }),
-            (13, Error::NotImported { why: "it works elsewhere".into() }),
-            (13, Error::NotExported { why: "git does not answer".into() }),
-            (12, Error::OtherContent { run: RunId::new("r") }),
-            (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
-            (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::TreeUser::Somebody }),
-            (13, Error::RewindPending { run: RunId::new("r"), reason: "git does not answer".into() }),
-            (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
-            (13, Error::NotForked { reason: "there is a folder already".into() }),
-            (10, Error::NoSuchPhase { run: run(), phase: "nosuch".into() }),
-            (10, Error::NoSuchCheckpoint("CP-nosuch".into())),
-            (10, Error::Ambiguous { what: "run", name: "r".into(), candidates: vec!["r1".into(), "r2".into()] }),
-            (2, Error::HomeFolder),
-            (2, Error::EmptyName("run")),
-            (2, Error::NotYet("not yet".into())),
-            (2, Error::NoPlan { folder: "/x".into() }),
-            (13, Error::NoWorktree { phase: PhaseId::new("a"), why: text() }),
-            (2, Error::AgentOfNoMarkdown { plan: text() }),
-            (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text(), beside: vec!["plan.yaml".into()] }),
-            (2, Error::PlanInvalid { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
-            (2, Error::PlanUnsupported { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
-            (17, Error::PlanNewer { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
-            (2, Error::Inputs { file: "p.yaml".into(), diagnostics: Vec::new() }),
-            (2, Error::Config { file: "c.yaml".into(), text: text(), diagnostics: Vec::new() }),
-            (11, Error::GroupBusy { group: "load".into(), by: Some(run()) }),
-            (11, Error::GroupBusy { group: "load".into(), by: None }),
-            (11, Error::GroupOfItself { group: "load".into(), by: run() }),
-            (11, Error::Driven { run: run(), driver }),
-            (13, Error::Forbidden { run: run(), findings: Vec::new() }),
-            (13, Error::RequestRefused { run: run(), reason: "it is over".into() }),
-            (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
-            (14, Error::AnswerNeeded(Box::new(question()))),
-            (14, Error::Several { runs: vec![run(), run()], typed: TypedWords::new(["plan.yaml"], []) }),
-        ]
-    }
-
-    fn of_starts_and_stores() -> Vec<(u8, Error)> {
-        let text = String::new;
-        let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        vec![
-            (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
-            (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
-            (13, Error::Illegal(Refusal::Archived)),
-            (2, Error::Declined { reason: "phase x is no approval".into() }),
-            (2, Error::Illegal(Refusal::NotTheirs(PhaseId::new("x"), "it is not yours".into()))),
-            (2, Error::Illegal(Refusal::Misfit(onward_core::patch::Misfit { path: "/x".into() }))),
-            (10, Error::NothingSaved { kind: "implement".into(), project: None }),
-            (10, Error::NoSuchState { run: run(), pointer: "/x".into() }),
-            (10, Error::NotShared { run: run(), what: "conflict", id: "CONF-1".into() }),
-            (2, Error::NotAnObject { file: "state.json".into(), why: "it ends too early".into() }),
-            (2, Error::NoPhases { run: run() }),
-            (74, Error::NoRoom { what: "the folder of an attempt cannot be made".into() }),
-            (74, Error::Moved { from: "/old".into(), to: Some("/new".into()) }),
-            (74, store_gone(CopyInGit::None)),
-            (74, Error::Store(StoreError::Gone { path: "onward.db".into(), how: Vanished::Deleted })),
-            (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
-            (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
-            (12, bad_checkpoint()),
-            (12, Error::BadJournal { run: run(), why: text(), left: Box::default() }),
-            (74, Error::Io { what: "writing".into(), why: io() }),
-            (11, Error::NoAnswer { run: run(), seconds: 10 }),
-            (11, Error::LeftWaiting { run: run() }),
-            (130, Error::HalfDone { signal: 2, run: run(), done: "the phases were asked to end" }),
-            (17, Error::Store(StoreError::Newer { what: "the store", found: 9, known: 1 })),
-            (12, Error::Store(StoreError::LostCommits { head: 9, database: 8, path: "onward.db".into() })),
-            (11, Error::Store(StoreError::LeaseLost { run: run() })),
-            (11, Error::Store(StoreError::Conflict { expected: Seq(1), found: Seq(2) })),
-            (
-                74,
-                Error::Store(StoreError::NotSaved {
-                    cause: StoreCause::Full,
-                    path: "/x/.onward".into(),
-                    detail: text(),
-                }),
-            ),
-            (74, Error::Store(StoreError::Unclear { path: "/x/.onward".into(), detail: text() })),
-            (74, Error::Store(StoreError::Network { path: "/x/.onward".into(), kind: "NFS" })),
-            (11, Error::StillAtWork { path: "attempts/r/p/1".into() }),
-            (11, Error::Survives { run: "r".into(), phase: "p".into(), pid: 7 }),
-            (
-                74,
-                Error::Store(StoreError::Unreadable { cause: StoreCause::ReadOnly, path: "/x".into(), detail: text() }),
-            ),
-            (70, Error::Store(StoreError::LookOnly)),
-        ]
-    }
-
-    #[test]
-    fn every_error_has_the_exit_code_of_the_contract() {
-        for (code, error) in all() {
-            let shown = format!("{error:?}");
-            assert_eq!(Failure::from(error).code, code, "{shown}");
-        }
-    }
-
-    /// A code that nothing gives is a promise that nobody keeps.
-    #[test]
-    fn every_exit_code_of_the_contract_is_given_by_something() {
-        use onward_core::event::StopReason;
-        use onward_core::run::Ending;
-
-        let stops = [
-            StopReason::Interrupt,
-            StopReason::SessionEnd,
-            StopReason::Hangup,
-            StopReason::Question,
-            StopReason::Requirement,
-            StopReason::DriverGone,
-            StopReason::Limit,
-            StopReason::Waiting,
-        ];
-        let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
-        let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
-        given.extend(endings.map(render::run::exit_code));
-        given.push(exit::WORK_LEFT);
-        given.sort_unstable();
-        given.dedup();
-        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 17, 70, 74, 75, 129, 130, 143]);
-    }
-
-    /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.
-    #[test]
-    fn no_page_holds_a_destructive_command() {
-        for (_, error) in all() {
-            let page = render::failure::page(&Failure::from(error));
-            for word in ["rm ", "delete ", "prune", "rewind", "reset", "kill", "git clean", "drop table"] {
-                assert!(!page.contains(word), "{word}: {page}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_page_says_what_was_kept() {
-        for (_, error) in all() {
-            let failure = Failure::from(error);
-            let page = render::failure::page(&failure);
-            assert!(!failure.what.is_empty() && page.contains(&failure.what) && page.contains(failure.kept), "{page}");
-            assert!(failure.next.iter().all(|command| command.starts_with("onward ")), "{failure:?}");
-        }
-    }
-
-    #[test]
-    fn all_candidates_of_an_ambiguous_name_are_listed() {
-        let candidates = vec!["run_a_1".to_owned(), "run_a_2".to_owned()];
-        let page = Failure::from(Error::Ambiguous { what: "run", name: "run_a".into(), candidates });
-        let page = render::failure::page(&page);
-        assert!(page.contains("run_a_1") && page.contains("run_a_2"), "{page}");
-    }
-
-    #[test]
-    fn a_bug_tells_where_it_is_and_that_nothing_is_lost() {
-        let page = render::failure::page(&bug("this cannot be", "src/x.rs:7").into());
-        assert!(page.contains("src/x.rs:7") && page.contains("everything that was recorded"), "{page}");
-    }
 }

@@ -1,12 +1,14 @@
 //! Asking a person. Questions go to stderr, answers come from stdin, a line each; `/dev/tty` is never opened.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, IsTerminal, Read};
+use std::io::{BufRead, IsTerminal, Read, StdinLock};
 
 use onward_core::input::Choice;
 use onward_engine::stop;
+use rustix::termios::{QueueSelector, tcflush};
 
 use crate::args::Damaged;
+use crate::failure::Failure;
 use crate::render;
 
 /// No answer is longer; what is behind it is left unread and then makes no sense.
@@ -38,6 +40,40 @@ fn is_ci(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !["", "0", "false"].iter().any(|off| value.eq_ignore_ascii_case(off)))
 }
 
+/// Asks what others may answer in another place meanwhile: `wait` waits for a line, or gives what made the question void.
+pub(crate) fn ask_until<T>(
+    question: &str,
+    wait: impl FnOnce(&StdinLock<'static>) -> Result<Waited<T>, Failure>,
+) -> Result<Prompted<T>, Failure> {
+    let _held = render::live::hide_while();
+    render::say(question);
+    render::drain();
+    let stdin = std::io::stdin().lock();
+    Ok(match wait(&stdin)? {
+        Waited::Line => read_line(stdin).map_or(Prompted::Nobody, Prompted::Typed),
+        Waited::Void(why) => {
+            // What stands there was no question any more.
+            render::say("\n");
+            Prompted::TakenBack(why)
+        }
+        Waited::Nobody => Prompted::Nobody,
+    })
+}
+
+/// The end of the wait for a line.
+pub(crate) enum Waited<T> {
+    Line,
+    Void(T),
+    Nobody,
+}
+
+/// The answer to a question that others may answer, too.
+pub(crate) enum Prompted<T> {
+    Typed(String),
+    TakenBack(T),
+    Nobody,
+}
+
 /// Asks and gives the answer without the space around it; none when there is nobody any more, or somebody wants out.
 pub(crate) fn ask(question: &str) -> Option<String> {
     // The live view of a run comes back once there is an answer.
@@ -48,11 +84,23 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     if !stop::is_readable(&stdin) {
         return None;
     }
+    read_line(stdin)
+}
+
+fn read_line(stdin: StdinLock<'static>) -> Option<String> {
     let mut line = Vec::new();
     let read = stdin.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line);
     match read {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(String::from_utf8_lossy(&line).trim().to_owned()),
+    }
+}
+
+/// Forgets what was typed so far: whoever typed while something was at work did not know of the question that comes now.
+pub(crate) fn forget_what_was_typed() {
+    let stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        let _ = tcflush(&stdin, QueueSelector::IFlush);
     }
 }
 

@@ -149,6 +149,7 @@ fn list_item() -> Value {
         ("resumable", flag()),
         ("error", or_null(text())),
         ("findings", list_of(text())),
+        ("asks", list_of(texts(&["phase", "asks"]))),
     ])
 }
 
@@ -318,6 +319,7 @@ mod tests {
             error: None,
             saved: None,
             findings: Vec::new(),
+            asks: Vec::new(),
         };
         has_exactly(&list_item(), &item);
         let item = LogItem {

@@ -83,16 +83,15 @@ impl Adapter {
 
     /// How it is started to write a plan: it looks around, and is kept from changing files by whatever it has for that. Further
     /// arguments of a phase are left out, since they could undo this.
-    pub fn planning_invocation(&self, work: &AgentWork, session: SessionStart<'_>) -> Invocation {
+    pub fn planning_invocation(&self, work: &AgentWork, session: SessionStart<'_>, spent: Spent) -> Invocation {
         let bare = AgentWork::read(&serde_json::Value::Null);
         let (agent, model, env) = (work.agent.clone(), work.model.clone(), work.env.clone());
-        let mut planning = AgentWork { agent, model, env, ..bare };
+        let mut planning = AgentWork { agent, model, env, budget: work.budget, ..bare };
         if *self == Self::ClaudeCode {
             planning.args = words(&["--permission-mode", "default"]);
             planning.deny = words(CLAUDE_CODE_WRITES);
         }
-        let mut invocation = self
-            .invocation(&planning, &InvocationStart { session, spent: Spent::default(), schema: None, calls: None });
+        let mut invocation = self.invocation(&planning, &InvocationStart { session, spent, schema: None, calls: None });
         let is_built_in = *self == Self::Codex || *self == Self::Declared(gemini());
         for word in invocation.argv.iter_mut().filter(|_| is_built_in) {
             if let Some((_, instead)) = READ_ONLY.iter().find(|(writes, _)| writes == word) {

@@ -5,17 +5,14 @@ use serde_json::{Value, json};
 
 use super::tool_pattern::{CallPlace, ToolPattern};
 
-/// Of the file with the orders.
-pub const CALL_ORDERS_VERSION: u32 = 1;
 /// Seconds that the client waits for an answer, which takes milliseconds.
 const HOOK_SECONDS_MAX: u32 = 60;
 /// The words with which the client's own switches take the hook away. Nobody would be asked.
 const WITHOUT_HOOKS: &[&str] = &["--settings", "--bare", "--safe-mode"];
 
-/// The orders of one attempt: written before it is started, and read at every call that may be asked about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The orders of one attempt: what is on record of its phase, and looked up at every call that may be asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOrders {
-    pub version: u32,
     /// The tools that a person approves one by one, in the client's notation.
     pub ask: Vec<String>,
     /// The call that a person has approved, by its digest: good for once.
@@ -152,7 +149,7 @@ mod tests {
         let push = json!({ "command": "git push", "timeout": 5 });
         let same = json!({ "timeout": 5, "command": "git push" });
         let other = json!({ "command": "git push --force", "timeout": 5 });
-        let asked = CallOrders { version: 1, ask: vec!["Bash(git push:*)".to_owned()], ..CallOrders::default() };
+        let asked = CallOrders { ask: vec!["Bash(git push:*)".to_owned()], ..CallOrders::default() };
         assert_eq!(judge(&asked, &call("Bash", &push)), CallVerdict::Ask);
         assert_eq!(judge(&asked, &call("Bash", &json!({ "command": "make" }))), CallVerdict::NotAsked);
         let approved = CallOrders { approved: Some(call_digest("Bash", &push)), ..asked.clone() };

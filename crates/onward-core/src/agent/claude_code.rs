@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::calls::call_digest;
+use super::failure_messages;
 use super::frames::{AgentExit, FrameFacts, about, about_input, readable, whole_input};
 use super::news::{News, ToolOutcome};
 use super::outcome::{AgentEnd, Tokens, ToolUse};
-use super::said;
 use crate::rate_limit::RESET_AWAY_MAX;
 
 #[derive(Clone, Debug, Default)]
@@ -17,11 +18,38 @@ pub(super) struct ClaudeCodeFrames {
     error: Option<String>,
     /// Epoch seconds, of a limit that is in force.
     resets_at: Option<i64>,
+    /// As far as answers have begun. The last frame knows better.
+    so_far: SoFar,
+}
+
+/// The use of a process that was ended before it could tell.
+#[derive(Clone, Debug, Default)]
+struct SoFar {
+    /// The answer that the last frame was a part of.
+    message: Option<String>,
+    turns: u32,
+    tokens: Tokens,
+}
+
+impl SoFar {
+    /// One frame for each part of an answer has the same count, as it was when the answer began.
+    fn message(&mut self, message: &Value) {
+        let id = message["id"].as_str();
+        if id.is_none() || self.message.as_deref() == id {
+            return;
+        }
+        self.message = id.map(str::to_owned);
+        self.turns = self.turns.saturating_add(1);
+        if let Some(tokens) = usage(&message["usage"]) {
+            self.tokens.input = self.tokens.input.saturating_add(tokens.input);
+            self.tokens.output = self.tokens.output.saturating_add(tokens.output);
+        }
+    }
 }
 
 impl ClaudeCodeFrames {
     pub(super) fn frame(&mut self, frame: &Value, facts: &mut FrameFacts) -> Vec<News> {
-        let mut news: Vec<News> = facts.session_is(frame.get("session_id")).into_iter().collect();
+        let mut news: Vec<News> = session(frame, facts).into_iter().collect();
         match text(frame, "type") {
             "system" => news.extend(system(frame, facts)),
             "assistant" => self.assistant(frame, facts, &mut news),
@@ -35,6 +63,7 @@ impl ClaudeCodeFrames {
 
     fn assistant(&mut self, frame: &Value, facts: &mut FrameFacts, news: &mut Vec<News>) {
         let is_own = frame["parent_tool_use_id"].is_null();
+        self.so_far.message(&frame["message"]);
         for block in frame["message"]["content"].as_array().into_iter().flatten() {
             match text(block, "type") {
                 "text" => {
@@ -78,14 +107,15 @@ impl ClaudeCodeFrames {
             tool: about(text(call, "name")),
             about: whole_input(&call["input"]),
             id: call["id"].as_str().map(str::to_owned),
+            digest: Some(call_digest(text(call, "name"), &call["input"])),
         });
         // Where a call waits there is no result: the last words are why the agent wants it.
         if let Some(said) = frame["result"].as_str().filter(|said| deferred.is_none() || !said.is_empty()) {
             facts.text_is(said);
         }
-        facts.turns = frame["num_turns"].as_u64().and_then(|turns| u32::try_from(turns).ok());
-        facts.cost_usd = frame["total_cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
-        facts.tokens = tokens(frame);
+        facts.turns = frame["num_turns"].as_u64().and_then(|turns| u32::try_from(turns).ok()).or(facts.turns);
+        facts.cost_is(frame.get("total_cost_usd"));
+        facts.tokens_are(tokens(frame));
         facts.structured = frame.get("structured_output").filter(|answer| !answer.is_null()).cloned();
         facts.denials.clear();
         for denial in frame["permission_denials"].as_array().into_iter().flatten() {
@@ -93,6 +123,7 @@ impl ClaudeCodeFrames {
                 tool: about(text(denial, "tool_name")),
                 about: about_input(&denial["tool_input"]),
                 id: denial["tool_use_id"].as_str().map(str::to_owned),
+                digest: None,
             });
         }
         facts.deferred = deferred;
@@ -100,7 +131,13 @@ impl ClaudeCodeFrames {
     }
 
     pub(super) fn end(&self, facts: &mut FrameFacts, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
-        let Some(result) = &self.result else { return said::no_result(exit) };
+        let Some(result) = &self.result else {
+            if self.so_far.turns > 0 {
+                (facts.turns, facts.tokens) = (Some(self.so_far.turns), Some(self.so_far.tokens));
+            }
+            let printed = if facts.text.is_empty() { &facts.raw } else { facts.text.as_bytes() };
+            return failure_messages::no_result(exit, printed);
+        };
         if result["is_error"].as_bool() == Some(false) {
             return without_error(result, facts);
         }
@@ -123,11 +160,11 @@ impl ClaudeCodeFrames {
     }
 
     fn with_error(&self, message: &str, status: Option<u64>, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
-        let said = about(message);
+        let said = failure_messages::as_an_error(about(message));
         let limited = || {
             let until = self.resets_at.and_then(|second| Timestamp::from_second(second).ok());
             let until = until.filter(|until| *until > now && until.duration_since(now) <= RESET_AWAY_MAX);
-            match said::limit(message, exit, now) {
+            match failure_messages::limit(message, exit, now) {
                 Some(AgentEnd::Limited { until: told, said }) => AgentEnd::Limited { until: until.or(told), said },
                 Some(_) | None => AgentEnd::Limited { until, said: said.clone() },
             }
@@ -145,9 +182,15 @@ impl ClaudeCodeFrames {
             Some(429) => limited(),
             Some(401) => AgentEnd::NotLoggedIn { said },
             Some(500..=599) => AgentEnd::Overloaded { said },
-            Some(_) | None => said::failure(message, exit, now),
+            Some(_) | None => failure_messages::failure(message, exit, now),
         }
     }
+}
+
+/// The session of the process, which may change while it works. A subagent has one of its own, in which the work does not go on.
+fn session(frame: &Value, facts: &mut FrameFacts) -> Option<News> {
+    let is_own = frame["parent_tool_use_id"].is_null();
+    facts.session_is(frame.get("session_id").filter(|_| is_own))
 }
 
 /// A result that is no error is success only if the work came to its end by itself.
@@ -207,9 +250,6 @@ fn results(frame: &Value, news: &mut Vec<News>) {
 
 /// By model, which is right also where the client gives up in the middle; the sum of the main loop where that is missing.
 fn tokens(result: &Value) -> Option<Tokens> {
-    let count = |value: &Value, keys: &[&str]| {
-        keys.iter().filter_map(|key| value[key].as_u64()).fold(0_u64, u64::saturating_add)
-    };
     if let Some(models) = result["modelUsage"].as_object().filter(|models| !models.is_empty()) {
         let sum = models.values().fold(Tokens::default(), |sum, usage| Tokens {
             input: sum
@@ -219,8 +259,15 @@ fn tokens(result: &Value) -> Option<Tokens> {
         });
         return Some(sum);
     }
-    let usage = result.get("usage").filter(|usage| usage.is_object())?;
-    Some(Tokens {
+    usage(&result["usage"])
+}
+
+fn count(value: &Value, keys: &[&str]) -> u64 {
+    keys.iter().filter_map(|key| value[key].as_u64()).fold(0_u64, u64::saturating_add)
+}
+
+fn usage(usage: &Value) -> Option<Tokens> {
+    usage.is_object().then(|| Tokens {
         input: count(usage, &["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]),
         output: count(usage, &["output_tokens"]),
     })

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::failure_messages;
 use super::frames::{AgentExit, FrameFacts, about, about_input, readable};
 use super::news::{News, ToolOutcome};
 use super::outcome::{AgentEnd, Tokens, ToolUse};
-use super::said;
 use crate::tail;
 
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ impl CodexFrames {
     ) -> AgentEnd {
         let errors = tail::readable(exit.errors);
         for line in errors.lines().filter(|line| line.contains("patch rejected")) {
-            facts.denied(ToolUse { tool: "apply_patch".to_owned(), about: about(line), id: None });
+            facts.denied(ToolUse { tool: "apply_patch".to_owned(), about: about(line), ..ToolUse::default() });
         }
         match &self.turn {
             // A word that is no id starts a new thread, and the client says nothing of it.
@@ -76,9 +76,9 @@ impl CodexFrames {
                 if facts.text.is_empty() {
                     facts.text_is(message);
                 }
-                said::failure(message, exit, now)
+                failure_messages::failure(message, exit, now)
             }
-            Turn::Open => said::no_result(exit),
+            Turn::Open => failure_messages::no_result(exit, &facts.raw),
         }
     }
 }
@@ -115,7 +115,11 @@ fn completed(item: &Value, facts: &mut FrameFacts) -> Vec<News> {
             count_turn(facts);
             let error = text(&item["error"], "message");
             if error.contains("requires approval") {
-                facts.denied(ToolUse { tool: tool_name(item), about: about_input(&item["arguments"]), id: None });
+                facts.denied(ToolUse {
+                    tool: tool_name(item),
+                    about: about_input(&item["arguments"]),
+                    ..ToolUse::default()
+                });
             }
             let said = item["result"]["content"][0]["text"].as_str().unwrap_or_default();
             about(if error.is_empty() { said } else { error })

@@ -9,9 +9,10 @@ use super::adapter::Adapter;
 use super::claude_code::ClaudeCodeFrames;
 use super::codex::CodexFrames;
 use super::declared::{DeclaredAgent, FrameForm};
+use super::failure_messages;
 use super::news::News;
 use super::outcome::{AgentEnd, AgentResult, Tokens, ToolUse, UsageOf};
-use super::said;
+use crate::data_limits::{Unfit, is_exact, member_is_exact};
 use crate::result_schema::ResultSchema;
 use crate::tail;
 
@@ -24,10 +25,12 @@ const NEWS_BYTES_MAX: usize = 32 << 10;
 /// Of a tool's input or result.
 const ABOUT_CHARS_MAX: usize = 200;
 /// Of the input of a call that waits for a person.
-const WHOLE_BYTES_MAX: usize = 3_000;
+pub(crate) const WHOLE_BYTES_MAX: usize = 256 << 10;
 const SESSION_CHARS_MAX: usize = 200;
 /// Of `\ud83d` and its like.
 const ESCAPE_BYTES: usize = 6;
+/// Of the last frame of Claude Code.
+const ANSWER_MEMBER: &str = "structured_output";
 /// Refused tool calls that are kept.
 const DENIALS_MAX: usize = 50;
 
@@ -75,6 +78,8 @@ pub(super) struct FrameFacts {
     pub model: Option<String>,
     pub text: String,
     pub structured: Option<Value>,
+    /// Why the answer, as it is written, would not come back as it is.
+    pub unfit: Option<Unfit>,
     pub turns: Option<u32>,
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
@@ -124,7 +129,7 @@ impl FrameReader {
         if let Client::Declared(DeclaredAgent { frames: FrameForm::Text, .. }) = &self.client {
             let text = String::from_utf8_lossy(&line[..line.len().min(NEWS_BYTES_MAX)]);
             self.facts.more_text("\n", &text);
-            return vec![News::Text(tail::plain_line(&text))];
+            return vec![News::Text(tail::shown_line(&text))];
         }
         if line.len() > FRAME_BYTES_MAX {
             return vec![News::Note(format!("a line of {} bytes was not read", line.len()))];
@@ -134,10 +139,21 @@ impl FrameReader {
             return vec![News::Note(about(&String::from_utf8_lossy(start)))];
         };
         match &mut self.client {
-            Client::ClaudeCode(client) => client.frame(&frame, &mut self.facts),
+            Client::ClaudeCode(client) => {
+                let news = client.frame(&frame, &mut self.facts);
+                if frame["type"] == "result" {
+                    self.facts.unfit = member_is_exact(line, ANSWER_MEMBER).err();
+                }
+                news
+            }
             Client::Codex(client) => client.frame(&frame, &mut self.facts),
             Client::Declared(agent) => declared_frame(agent, &frame, &mut self.facts),
         }
+    }
+
+    /// Dollars, as the client has told them.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.facts.cost_usd
     }
 
     /// The session that works, as far as the frames have named it.
@@ -157,15 +173,24 @@ impl FrameReader {
             Client::Codex(client) => client.end(&mut self.facts, exit, self.continued.as_deref(), now),
             Client::Declared(agent) => declared_end(agent, &self.facts, exit, now),
         };
-        let facts = self.facts;
+        let mut facts = self.facts;
         let usage_of = match self.client {
             Client::Codex(_) => UsageOf::Session,
             Client::ClaudeCode(_) | Client::Declared(_) => UsageOf::Process,
         };
         let is_json = matches!(self.client, Client::Codex(_)) && self.answer == ExpectedAnswer::Json;
-        let structured =
-            facts.structured.or_else(|| if is_json { serde_json::from_str(facts.text.trim()).ok() } else { None });
+        if is_json && facts.structured.is_none() {
+            let answer = facts.text.trim();
+            facts.structured = serde_json::from_str(answer).ok();
+            facts.unfit = facts.structured.as_ref().and_then(|_| is_exact(answer.as_bytes()).err());
+        }
+        // Another answer than was given is none.
+        let structured = facts.structured.filter(|_| facts.unfit.is_none());
         let how = match how {
+            AgentEnd::Done | AgentEnd::Refused if self.answer == ExpectedAnswer::Json && facts.unfit.is_some() => {
+                let why = facts.unfit.map(|why| why.to_string()).unwrap_or_default();
+                AgentEnd::Failed { message: format!("the agent's answer cannot be kept: {why}") }
+            }
             AgentEnd::Done | AgentEnd::Refused if self.answer == ExpectedAnswer::Json && structured.is_none() => {
                 AgentEnd::Failed { message: "the agent gave no answer in the form of the schema".to_owned() }
             }
@@ -177,7 +202,13 @@ impl FrameReader {
             },
             other => other,
         };
+        let tells_its_cost = match &self.client {
+            Client::ClaudeCode(_) => true,
+            Client::Codex(_) => false,
+            Client::Declared(agent) => agent.cost.is_some(),
+        };
         AgentResult {
+            is_part: tells_its_cost && facts.cost_usd.is_none() && (!facts.raw.is_empty() || exit.code.is_none()),
             session: facts.session,
             text: facts.text,
             structured,
@@ -211,6 +242,22 @@ impl FrameFacts {
         }
         self.session = Some(id.to_owned());
         Some(News::Session(id.to_owned()))
+    }
+
+    /// Keeps the highest cost of the process: a later frame that says less, or nothing, takes nothing back.
+    pub(super) fn cost_is(&mut self, told: Option<&Value>) {
+        let told = told.and_then(Value::as_f64).filter(|cost| cost.is_finite() && *cost >= 0.0);
+        if let Some(cost) = told {
+            self.cost_usd = Some(self.cost_usd.map_or(cost, |before| before.max(cost)));
+        }
+    }
+
+    /// The same of tokens.
+    pub(super) fn tokens_are(&mut self, told: Option<Tokens>) {
+        if let Some(Tokens { input, output }) = told {
+            let before = self.tokens.unwrap_or_default();
+            self.tokens = Some(Tokens { input: before.input.max(input), output: before.output.max(output) });
+        }
     }
 
     pub(super) fn denied(&mut self, tool: ToolUse) {
@@ -281,9 +328,7 @@ fn code_unit(text: &str) -> Option<u16> {
 fn declared_frame(agent: &DeclaredAgent, frame: &Value, facts: &mut FrameFacts) -> Vec<News> {
     let at = |pointer: &Option<String>| pointer.as_ref().and_then(|pointer| frame.pointer(pointer));
     let mut news: Vec<News> = facts.session_is(at(&agent.session)).into_iter().collect();
-    if let Some(cost) = at(&agent.cost).and_then(Value::as_f64).filter(|cost| cost.is_finite() && *cost >= 0.0) {
-        facts.cost_usd = Some(cost);
-    }
+    facts.cost_is(at(&agent.cost));
     // Clients repeat the prompt as a message of the user.
     let is_ours = frame.get("role").and_then(Value::as_str) == Some("user");
     if let Some(text) = at(&agent.text).and_then(Value::as_str).filter(|text| !text.is_empty() && !is_ours) {
@@ -297,23 +342,25 @@ fn declared_frame(agent: &DeclaredAgent, frame: &Value, facts: &mut FrameFacts) 
 fn declared_end(agent: &DeclaredAgent, facts: &FrameFacts, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
     if exit.code == Some(0) {
         let nothing = facts.raw.is_empty() && agent.frames == FrameForm::JsonLines;
-        return if nothing { said::no_result(exit) } else { AgentEnd::Done };
+        return if nothing { failure_messages::no_result(exit, &facts.raw) } else { AgentEnd::Done };
     }
     let mut output = facts.raw.clone();
     output.extend_from_slice(exit.errors);
-    if let Some(limit) = agent.limit.as_ref().and_then(|limit| said::declared_limit(limit, &output, exit, now)) {
+    if let Some(limit) =
+        agent.limit.as_ref().and_then(|limit| failure_messages::declared_limit(limit, &output, exit, now))
+    {
         return limit;
     }
     if exit.code.is_none() {
         return AgentEnd::Interrupted;
     }
     let last = tail::last_line(exit.errors).or_else(|| tail::last_line(&facts.raw)).unwrap_or_default();
-    said::failure(&last, exit, now)
+    failure_messages::failure(&last, exit, now)
 }
 
-/// Text of several lines without what only a terminal understands.
+/// Text of several lines with what only a terminal understands in signs.
 pub(super) fn readable(text: &str) -> String {
-    let lines: Vec<String> = cut_bytes(text, NEWS_BYTES_MAX).lines().map(tail::plain_line).collect();
+    let lines: Vec<String> = cut_bytes(text, NEWS_BYTES_MAX).lines().map(tail::shown_line).collect();
     lines.join("\n")
 }
 
@@ -321,7 +368,7 @@ pub(super) fn readable(text: &str) -> String {
 pub(super) fn about(text: &str) -> String {
     let start = cut_bytes(text, NEWS_BYTES_MAX);
     let mut lines = start.lines().map(str::trim).filter(|line| !line.is_empty());
-    let plain = tail::plain_line(lines.next().unwrap_or_default());
+    let plain = tail::shown_line(lines.next().unwrap_or_default());
     let mut out: String = plain.chars().take(ABOUT_CHARS_MAX).collect();
     if out.len() < plain.len() {
         out.push('…');
@@ -335,20 +382,27 @@ pub(super) fn about(text: &str) -> String {
 const TELLING: [&str; 9] =
     ["command", "cmd", "file_path", "path", "notebook_path", "pattern", "url", "query", "description"];
 
-/// All of a tool's input: what tells most, then the rest, a field a line. Whoever approves it has to see what it is.
+/// All of a tool's input, byte by byte: what tells most, then the rest, a field a line. Whoever approves it has to see what it is, and
+/// escaping it is for whoever shows it.
 pub(super) fn whole_input(input: &Value) -> String {
-    let Some(fields) = input.as_object() else { return about_input(input) };
+    let Some(fields) = input.as_object() else {
+        return input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+    };
     let first = TELLING.into_iter().find(|key| fields.get(*key).is_some_and(Value::is_string));
-    let of_first = first.and_then(|key| fields[key].as_str()).map(readable);
+    let of_first = first.and_then(|key| fields[key].as_str()).map(str::to_owned);
     let rest = fields.iter().filter(|(name, _)| first != Some(name.as_str())).map(|(name, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), readable);
-        format!("{}: {value}", about(name))
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{name}: {value}")
     });
     let lines: Vec<String> = of_first.into_iter().chain(rest).collect();
     let text = lines.join("\n");
     let shown = cut_bytes(&text, WHOLE_BYTES_MAX);
     let more = text.len() - shown.len();
-    if more == 0 { text } else { format!("{shown}\n… and {more} bytes more, which are not shown") }
+    if more == 0 {
+        text
+    } else {
+        format!("{shown}\n… and {more} bytes more: they stand in the file frames in the folder of the attempt")
+    }
 }
 
 /// The part of a tool's input that tells a reader most.

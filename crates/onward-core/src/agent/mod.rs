@@ -9,19 +9,18 @@ mod calls;
 mod claude_code;
 mod codex;
 mod declared;
+mod failure_messages;
 mod frames;
 mod invocation;
 mod news;
 mod outcome;
-mod said;
 mod shell_text;
 mod tool_pattern;
 mod work;
 
 pub use adapter::{Adapter, co_author, codex_retries};
 pub use calls::{
-    CALL_ORDERS_VERSION, CallHook, CallOrders, CallVerdict, ProposedCall, RejectedCall, argument_against_asking,
-    call_digest, judge,
+    CallHook, CallOrders, CallVerdict, ProposedCall, RejectedCall, argument_against_asking, call_digest, judge,
 };
 pub use declared::{DeclaredAgent, DeclaredLimit, FrameForm, gemini};
 pub use frames::{AgentExit, FRAME_BYTES_MAX, FrameReader};

@@ -16,6 +16,8 @@ pub struct AgentResult {
     pub tokens: Option<Tokens>,
     pub usage_of: UsageOf,
     pub cost_usd: Option<f64>,
+    /// It was used, and ended before it said what that cost: all that is told of it is what is known at least.
+    pub is_part: bool,
     /// Tool calls that the client refused.
     pub denials: Vec<ToolUse>,
     /// The tool call that waits for a person, with all of its input as far as it is kept.
@@ -94,13 +96,15 @@ pub enum UsageOf {
 }
 
 /// A tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolUse {
     pub tool: String,
     /// The command, the file or the input, on one line.
     pub about: String,
     /// The client's name for this one call.
     pub id: Option<String>,
+    /// Of a call that waits: the digest of what is shown of it.
+    pub digest: Option<String>,
 }
 
 impl AgentEnd {

@@ -1,4 +1,4 @@
-//! From what is stored to what is read.
+//! Assembles the document of a checkpoint from its stored parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::model::Checkpoint;
+use crate::formats::counted_fields;
 use crate::run::RunStatus;
 
-/// Fields that stand at the top where the state has them.
+/// Fields that stand at the top where the state has them, else where the run has phases that say it.
 const LIFTED: [(&str, &str); 6] = [
     ("workflow_description", "null"),
     ("status", "null"),
@@ -22,9 +23,11 @@ pub fn saved_form(checkpoint: &Checkpoint) -> Value {
     form.insert("workflow_type".to_owned(), json!(checkpoint.kind));
     form.insert("created_at".to_owned(), json!(checkpoint.run_created_at));
     form.insert("updated_at".to_owned(), json!(checkpoint.updated_at));
+    let counted = counted_fields(checkpoint);
     for (name, otherwise) in LIFTED {
         let default = || serde_json::from_str(otherwise).expect("a constant");
-        form.insert(name.to_owned(), checkpoint.state.get(name).cloned().unwrap_or_else(default));
+        let told = checkpoint.state.get(name).or_else(|| counted.get(name));
+        form.insert(name.to_owned(), told.cloned().unwrap_or_else(default));
     }
     if form["status"].is_null() {
         form.insert("status".to_owned(), json!(status_word(checkpoint.status)));

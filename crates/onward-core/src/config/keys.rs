@@ -3,10 +3,10 @@
 
 use crate::document::schema::{self, Empty};
 use crate::document::shape::Shape::{
-    Anything, Boolean, Choice, Duration, Either, Integer, Line, List, Mapping, OneOrMany, Pattern, Table,
+    Anything, Boolean, Choice, Command, Duration, Either, Integer, Line, List, Mapping, OneOrMany, Pattern, Table,
 };
 use crate::document::shape::{Field, Keys, NameRule, Shape, field};
-use crate::plan::UnsaidNeeds;
+use crate::plan::{MayEdit, ReplanWhen, UnsaidNeeds};
 
 /// The word for -1, which people find easier to read.
 pub(super) const ALL: &str = "all";
@@ -69,7 +69,7 @@ static RESUME: Keys = Keys::of(
         field("auto", Choice(&["safe", "never"]), "Whether a run goes on by itself where nothing speaks against it.")
             .default("safe")
             .example("never"),
-        field("max_age", Duration, "A run that last moved longer ago is asked about.").default("7d").example("2d"),
+        field("max_age", Duration, "A run whose last change is older is asked about.").default("7d").example("2d"),
     ],
 );
 
@@ -214,6 +214,49 @@ static MARKDOWN: Keys = Keys::of(
         field("needs", Choice(UnsaidNeeds::WORDS), "Needs of a phase that names none: all earlier ones, or none.")
             .default("earlier")
             .example("none"),
+        field(
+            "replan",
+            Mapping(&MARKDOWN_REPLAN),
+            "How these plans may be changed while they run, as `replan` of other plans.",
+        )
+        .example("{ tasks-max: 10 }"),
+    ],
+);
+
+const FIGURE: Shape = Integer { min: 0, max: 1_000_000 };
+/// As `replan` of a plan has them, defaults included: those stand there, so that it is known which of them were written.
+static MARKDOWN_REPLAN: Keys = Keys::of(
+    "`replan`",
+    &[
+        field("max", FIGURE, "Revisions in one run; 4 where nothing is said.").example("2"),
+        field("max-per-phase", FIGURE, "Revisions one phase may ask for; 2 where nothing is said.").example("1"),
+        field(
+            "may-edit",
+            Choice(MayEdit::WORDS),
+            "Phases that a revision may change; downstream where nothing is said.",
+        )
+        .example("pending"),
+        field("approval", Boolean, "Whether a person must agree; `false` of a project only after `onward trust`.")
+            .default("true")
+            .example("false")
+            .needs_trust(),
+        field("run", Command, "Prints the new plan, in Markdown; of a project, only after `onward trust`.")
+            .example("./replan.sh")
+            .needs_trust(),
+        field(
+            "when",
+            OneOrMany(&Choice(ReplanWhen::WORDS)),
+            "Events that ask for a revision; agent-asked where nothing is said, too-complex too where a figure is set.",
+        )
+        .example("[failed, too-complex]"),
+        field("complexity-max", FIGURE, "A reported figure above this asks for one; 8 where nothing is said.")
+            .example("5"),
+        field(
+            "tasks-max",
+            FIGURE,
+            "A phase with more open boxes asks for one before it starts; 10 where nothing is said.",
+        )
+        .example("10"),
     ],
 );
 
@@ -264,37 +307,14 @@ pub(super) fn leaves() -> Vec<(String, &'static Field)> {
 fn collect(prefix: &str, keys: &'static Keys, out: &mut Vec<(String, &'static Field)>) {
     for field in keys.fields {
         let key = format!("{prefix}{}", field.key);
-        match &field.shape {
-            Shape::Mapping(inner) => collect(&format!("{key}."), inner, out),
-            Shape::Either([_, Shape::Mapping(inner)]) => {
-                out.push((key.clone(), field));
+        // All other shapes are values, and stand for themselves.
+        if let Shape::Mapping(inner) = field.shape {
+            collect(&format!("{key}."), inner, out);
+        } else {
+            out.push((key.clone(), field));
+            if let Shape::Either([_, Shape::Mapping(inner)]) = field.shape {
                 collect(&format!("{key}."), inner, out);
             }
-            Shape::Line
-            | Shape::Boolean
-            | Shape::Integer { .. }
-            | Shape::Duration
-            | Shape::Choice(_)
-            | Shape::OneOrMany(_)
-            | Shape::Table(_, _)
-            | Shape::Either(_)
-            | Shape::Format
-            | Shape::Text
-            | Shape::Template
-            | Shape::Path
-            | Shape::Command
-            | Shape::Words
-            | Shape::Condition
-            | Shape::Word
-            | Shape::PhaseId
-            | Shape::Number
-            | Shape::Size
-            | Shape::Rate
-            | Shape::Pattern
-            | Shape::Tool
-            | Shape::ChoiceBut(_, _, _)
-            | Shape::List(_)
-            | Shape::Anything => out.push((key, field)),
         }
     }
 }

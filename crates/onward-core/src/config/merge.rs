@@ -1,6 +1,6 @@
 //! Layers laid over each other: for every key the first that sets it counts, and where none does the default.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::document::reference::preset;
 use crate::document::units;
 use crate::document::word::Word;
 use crate::event::CommitRule;
-use crate::plan::{GitCommit, MarkdownSettings, UnsaidNeeds};
+use crate::plan::{GitCommit, MarkdownSettings, MayEdit, ReplanKeys, ReplanWhen, Switch, UnsaidNeeds};
 use crate::resume::Auto;
 use crate::retention::{KeepCount, Policy, RunAges};
 
@@ -137,10 +137,10 @@ impl Config {
         units::duration(self.word("resume.max_age")).expect("durations are checked when they are read")
     }
 
-    /// The triggers that take a checkpoint. A person who asks for one always gets it.
-    pub fn triggers(&self) -> Vec<Trigger> {
+    /// The triggers that take a checkpoint, where a plan has a word on them, too. A person who asks for one always gets it.
+    pub fn triggers(&self, plan: &BTreeMap<Trigger, Switch>) -> Vec<Trigger> {
         let automatic = self.flag("checkpoint.enabled") && self.flag("checkpoint.auto_checkpoint");
-        let switched_on = |trigger: Trigger| match trigger {
+        let configured = |trigger: Trigger| match trigger {
             Trigger::Manual => true,
             Trigger::ConflictStart | Trigger::ConflictResolved => {
                 automatic && self.flag("checkpoint.checkpoint_triggers.conflict_events")
@@ -154,6 +154,11 @@ impl Config {
                 automatic && self.flag(&format!("checkpoint.checkpoint_triggers.{}", trigger.as_str()))
             }
         };
+        let switched_on = |trigger: Trigger| match plan.get(&trigger).filter(|_| trigger != Trigger::Manual) {
+            Some(Switch::On) => automatic,
+            Some(Switch::Off) => false,
+            None => configured(trigger),
+        };
         Trigger::ALL.into_iter().filter(|trigger| switched_on(*trigger)).collect()
     }
 
@@ -166,7 +171,28 @@ impl Config {
     pub fn markdown(&self) -> MarkdownSettings {
         let agent = self.value("markdown.agent").as_str().map(str::to_owned);
         let unsaid = UnsaidNeeds::from_word(self.word("markdown.needs")).expect("words are checked when they are read");
-        MarkdownSettings { agent, unsaid }
+        MarkdownSettings { agent, unsaid, replan: self.markdown_replan() }
+    }
+
+    /// How plans in Markdown may be changed; none where nothing is written about it.
+    fn markdown_replan(&self) -> Option<ReplanKeys> {
+        let key = |name: &str| format!("markdown.replan.{name}");
+        let word = |name: &str| self.value(&key(name)).as_str().map(str::to_owned);
+        let count = |name: &str| self.value(&key(name)).as_u64().and_then(|count| u32::try_from(count).ok());
+        let when = self.value(&key("when")).as_array().map(|words| {
+            words.iter().filter_map(Value::as_str).filter_map(ReplanWhen::from_word).collect::<Vec<ReplanWhen>>()
+        });
+        let keys = ReplanKeys {
+            max: count("max"),
+            max_per_phase: count("max-per-phase"),
+            may_edit: word("may-edit").as_deref().and_then(MayEdit::from_word),
+            approval: Some(self.flag(&key("approval"))).filter(|approval| !approval),
+            run: word("run"),
+            when,
+            complexity_max: count("complexity-max"),
+            tasks_max: count("tasks-max"),
+        };
+        (keys != ReplanKeys::default()).then_some(keys)
     }
 
     /// The agent that writes plans for tasks, where one is named.

@@ -9,10 +9,14 @@ use crate::document::check::Checker;
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::reference::preset;
 use crate::document::shape::{Caution, Field, Keys, Shape};
+use crate::document::spelling;
 use crate::document::tree::{Builder, Node, NodeContent, NodeEntry, Quoting, TEXT_BYTES_MAX};
 use crate::document::yaml;
 
 use super::keys::{ALL, CONFIG, NAMED, leaves};
+
+/// Where mirrors that are folders lie.
+const LOCATION: &str = "location";
 
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
@@ -114,11 +118,13 @@ fn refused(diagnostics: Vec<Diagnostic>) -> ParsedConfig {
     ParsedConfig { layer: Layer::default(), diagnostics: cut(diagnostics) }
 }
 
-fn understand(mut root: Node, diagnostics: Vec<Diagnostic>) -> ParsedConfig {
+fn understand(mut root: Node, mut diagnostics: Vec<Diagnostic>) -> ParsedConfig {
+    spelling::settle(&Shape::Mapping(&CONFIG), &mut root, &mut diagnostics);
     drop_empty_groups(&CONFIG, &mut root);
     let mut checker = Checker::new(diagnostics);
     checker.check(&Shape::Mapping(&CONFIG), &root);
     let mut diagnostics = checker.diagnostics;
+    diagnostics.extend(location_fault(&root));
     if diagnostics.iter().any(Diagnostic::is_error) {
         // First the file has to be right; then it is worth saying what has no effect yet.
         diagnostics.retain(Diagnostic::is_error);
@@ -127,6 +133,21 @@ fn understand(mut root: Node, diagnostics: Vec<Diagnostic>) -> ParsedConfig {
     let mut layer = Layer::default();
     collect(&CONFIG, "", &root, &mut layer);
     ParsedConfig { layer, diagnostics: cut(diagnostics) }
+}
+
+/// A folder of mirrors that is the top of the project: `index.yaml` and `latest` would lie among the user's own files.
+fn location_fault(root: &Node) -> Option<Diagnostic> {
+    let inner = |node: &'_ Node, key: &str| node.entries().iter().position(|entry| entry.key == key);
+    let group = &root.entries()[inner(root, "checkpoint")?].value;
+    let storage = &group.entries()[inner(group, "storage")?].value;
+    let location = &storage.entries()[inner(storage, LOCATION)?].value;
+    let text = location.text()?;
+    if text.trim().is_empty() || text.split('/').any(|part| !matches!(part.trim(), "" | ".")) {
+        return None;
+    }
+    let message = format!("`{LOCATION}` is the top of the project: `{text}`");
+    let help = "name a folder of its own, such as checkpoints/{issue}; index.yaml and latest are written into it";
+    Some(Diagnostic::error(Code::BadValue, message).at(location.place).help(help))
 }
 
 /// A group whose keys are all commented out is left with nothing, and sets nothing.

@@ -238,7 +238,26 @@ impl Checker {
             NodeContent::Mapping(_) => "a mapping",
         };
         let message = format!("`{}` is {found}; expected {}", self.key(), shape.describe());
-        self.error(Code::WrongType, message, "", node.place);
+        let help = match (&node.content, shape) {
+            (NodeContent::Sequence(_), Shape::Mapping(_) | Shape::Table(_, _)) => {
+                "leave out the dashes: each entry stands under its own name, `NAME: …`"
+            }
+            (NodeContent::Sequence(_), _) if self.key() == "run" => {
+                "write the commands as a block: `run: |` and each command on a line of its own, indented"
+            }
+            (NodeContent::Scalar { text, .. }, shape) if !text.is_empty() && takes_a_list(shape) => {
+                "put it into brackets: `[…]`"
+            }
+            (NodeContent::Scalar { text, .. }, Shape::Table(_, Shape::Text)) if !text.is_empty() => {
+                &format!("name each with a line about it: `{}: {{ {text}: … }}`", self.key())
+            }
+            (_, Shape::Mapping(keys)) => &format!("write it as `{}`; its keys are {}", written_out(keys), names(keys)),
+            (NodeContent::Mapping(_), Shape::Path) => {
+                &format!("name a file below the project: `{}: schemas/review.json`", self.key())
+            }
+            _ => "",
+        };
+        self.error(Code::WrongType, message, help, node.place);
     }
 
     pub(crate) fn bad_value(&mut self, shape: &Shape, node: &Node) {
@@ -249,6 +268,31 @@ impl Checker {
         };
         let message = format!("`{}` cannot be `{text}`; expected {}", self.key(), shape.describe());
         self.error(Code::BadValue, message, help, node.place);
+    }
+}
+
+/// How a mapping is written, by what it must have or has first; nothing where the shape says no keys.
+fn written_out(keys: &Keys) -> String {
+    let required = keys.fields.iter().filter(|field| field.required);
+    let shown: Vec<_> =
+        if required.clone().next().is_some() { required.collect() } else { keys.fields.iter().take(1).collect() };
+    let entries = shown.iter().map(|field| {
+        let plain = !field.example.contains(['{', '$', ':', '#', ',']) || field.example.starts_with(['{', '[', '"']);
+        let example = if plain { field.example.to_owned() } else { format!("'{}'", field.example) };
+        format!("{}: {example}", field.key)
+    });
+    format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+}
+
+fn names(keys: &Keys) -> String {
+    keys.fields.iter().map(|field| field.key).collect::<Vec<_>>().join(", ")
+}
+
+fn takes_a_list(shape: &Shape) -> bool {
+    match shape {
+        Shape::List(_) => true,
+        Shape::Either(shapes) => shapes.iter().any(takes_a_list),
+        _ => false,
     }
 }
 

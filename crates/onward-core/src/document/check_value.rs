@@ -186,7 +186,7 @@ fn rewrite(reference: Option<&Reference>) -> String {
         Reference::Status(_) => "status",
         Reference::Attempt => "attempt",
     };
-    let variable = name.to_ascii_uppercase().replace('-', "_");
+    let variable = name.to_ascii_uppercase().replace(['-', '.'], "_");
     format!(
         "bind it through `env`: `env: {{ {variable}: \"${{{{ {reference} }}}}\" }}`, and write \"${variable}\" in the script"
     )

@@ -10,6 +10,7 @@ pub(crate) mod json;
 pub(crate) mod reference;
 pub(crate) mod schema;
 pub(crate) mod shape;
+pub(crate) mod spelling;
 pub(crate) mod suggest;
 pub(crate) mod tree;
 pub mod units;

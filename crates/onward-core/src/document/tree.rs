@@ -112,9 +112,20 @@ struct Frame {
     seen: BTreeMap<String, Place>,
 }
 
+/// The use of the texts of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TextUse {
+    /// Programs are given them.
+    #[default]
+    ForPrograms,
+    /// They are kept, and any character may be in them.
+    Kept,
+}
+
 /// Puts a tree together from what a reader sees, and refuses before memory is spent.
 #[derive(Default)]
 pub(crate) struct Builder {
+    texts: TextUse,
     open: Vec<Frame>,
     root: Option<Node>,
     anchors: BTreeMap<usize, Node>,
@@ -127,10 +138,14 @@ pub(crate) struct Builder {
 pub(crate) type Fatal = Diagnostic;
 
 impl Builder {
+    pub(crate) fn new(texts: TextUse) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
     pub(crate) fn scalar(&mut self, text: String, quoting: Quoting, anchor: usize, place: Place) -> Result<(), Fatal> {
         let nodes = usize::from(!self.wants_key());
         self.charge(Cost { nodes, bytes: text.len(), depth: 0 }, place)?;
-        if text.contains('\0') {
+        if self.texts == TextUse::ForPrograms && text.contains('\0') {
             let fault =
                 Diagnostic::error(Code::BadValue, "a text holds the character NUL, which no program can be given");
             self.diagnostics.push(fault.at(place).help("leave it out"));

@@ -11,9 +11,24 @@ const COMMAS_MAX: usize = 2 * NODES_MAX;
 /// How the reader says that brackets stand too deep inside each other for it.
 const TOO_DEEP: &str = "recursion limit";
 
-/// How the reader says that a value has a colon with a blank behind it.
-const COLON_IN_A_VALUE: &str = "mapping values are not allowed";
-const COLON_HELP: &str = "a colon with a blank behind it makes a key: write the command as a block, `run: |` and the command on the next line, indented; or quote it";
+/// The ways in which the reader says what people do wrong most often, and the way out of each.
+const HELP_BY_WORDS: [(&str, &str); 6] = [
+    (
+        "mapping values are not allowed",
+        "a colon with a blank behind it makes a key: write the command as a block, `run: |` and the command on the next line, indented; or quote it",
+    ),
+    (
+        "while parsing a flow mapping",
+        "inside `{ }` a comma, a bracket or a colon with a blank behind it ends the value: quote it, `run: 'COMMAND'`, or write it as a block below its phase, `run: |`",
+    ),
+    (
+        "while parsing a flow sequence",
+        "inside `[ ]` a comma, a bracket or a colon with a blank behind it ends the value: quote it",
+    ),
+    ("tabs disallowed", "indent with blanks; YAML takes no tabs"),
+    ("unknown anchor", "an asterisk in front makes it a name that stands elsewhere: quote the value"),
+    ("unexpected character", "a value that begins with such a sign is quoted, `'…'`, or written as a block, `run: |`"),
+];
 
 pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
     if text.bytes().filter(|byte| *byte == b',').count() > COMMAS_MAX {
@@ -28,7 +43,8 @@ pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
                 return too_deep(place);
             }
             let fault = Diagnostic::error(Code::Syntax, format!("this is not YAML: {}", error.info())).at(place);
-            if error.info().contains(COLON_IN_A_VALUE) { fault.help(COLON_HELP) } else { fault }
+            let help = HELP_BY_WORDS.iter().find(|(words, _)| error.info().contains(words)).map(|(_, help)| *help);
+            help.map_or(fault.clone(), |help| fault.help(help))
         })?;
         let place = start(span);
         match event {

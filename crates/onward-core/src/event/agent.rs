@@ -48,6 +48,9 @@ pub struct AgentEnded {
     pub session_tokens: Option<u64>,
     #[serde(default)]
     pub cost_nano_usd: u64,
+    /// It ended before it could tell all that it used: turns, tokens and cost are what is known at least.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
     /// Tools that the client did not let it use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
@@ -68,7 +71,7 @@ pub struct AgentEnded {
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum AgentHow {
     Done,
-    /// It was turned away by a limit.
+    /// It was rate-limited.
     Limited {
         until: Option<Timestamp>,
         said: String,
@@ -105,6 +108,45 @@ pub enum AgentHow {
     /// It ended without a word about how.
     #[default]
     NoResult,
+}
+
+impl AgentHow {
+    /// The words of a service that turned the agent away, by a limit or because it failed itself: nothing is wrong with the
+    /// work.
+    pub fn turned_away(&self) -> Option<&str> {
+        match self {
+            Self::Limited { said: message, .. } | Self::Overloaded { message } => Some(message),
+            Self::Done
+            | Self::Exhausted
+            | Self::SessionUnknown
+            | Self::SessionInUse
+            | Self::Interrupted
+            | Self::MaxTurns
+            | Self::Budget
+            | Self::NotLoggedIn { .. }
+            | Self::Deferred { .. }
+            | Self::Failed { .. }
+            | Self::NoResult => None,
+        }
+    }
+}
+
+/// The bill of an agent that was asked for another plan, whatever came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanningBill {
+    #[serde(rename = "use")]
+    pub agent: String,
+    #[serde(default)]
+    pub turns: u64,
+    #[serde(default)]
+    pub tokens: u64,
+    #[serde(default)]
+    pub cost_nano_usd: u64,
+    /// More was used than is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
+    /// The number of the request, among all that were made for the phase. What a killed driver had asked for is in the next bill.
+    pub request: u32,
 }
 
 /// A person's answer to a tool call.
@@ -148,8 +190,20 @@ pub fn usd(nano: u64) -> f64 {
 
 impl From<AgentResult> for AgentEnded {
     fn from(result: AgentResult) -> Self {
-        let AgentResult { session, text, structured, turns, tokens, usage_of, cost_usd, denials, deferred, model, how } =
-            result;
+        let AgentResult {
+            session,
+            text,
+            structured,
+            turns,
+            tokens,
+            usage_of,
+            cost_usd,
+            is_part,
+            denials,
+            deferred,
+            model,
+            how,
+        } = result;
         let all = tokens.map(Tokens::total);
         let (tokens, session_tokens) = match usage_of {
             UsageOf::Process => (all.unwrap_or_default(), None),
@@ -159,8 +213,8 @@ impl From<AgentResult> for AgentEnded {
         let how = match how {
             AgentEnd::Done | AgentEnd::Refused => AgentHow::Done,
             AgentEnd::Deferred => {
-                let call = deferred.unwrap_or_else(|| ToolUse { tool: String::new(), about: String::new(), id: None });
-                AgentHow::Deferred { tool: call.tool, input: cut(call.about), digest: None }
+                let call = deferred.unwrap_or_default();
+                AgentHow::Deferred { tool: call.tool, input: call.about, digest: None }
             }
             AgentEnd::Limited { until, said } => AgentHow::Limited { until, said: cut(said) },
             AgentEnd::Overloaded { said } => AgentHow::Overloaded { message: cut(said) },
@@ -181,6 +235,7 @@ impl From<AgentResult> for AgentEnded {
                     tokens,
                     session_tokens,
                     cost_nano_usd: cost_usd.map_or(0, nano_usd),
+                    is_part,
                     text,
                     ..Self::default()
                 };
@@ -193,6 +248,7 @@ impl From<AgentResult> for AgentEnded {
             tokens,
             session_tokens,
             cost_nano_usd: cost_usd.map_or(0, nano_usd),
+            is_part,
             denied: denials.into_iter().map(named).collect(),
             how,
             answer: structured.as_ref().map(fields).unwrap_or_default(),

@@ -97,6 +97,9 @@ pub struct PhaseBack {
     /// whatever has outward effects keeps its own, and with it the idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
+    /// The last attempt that counts again, where later ones are taken back with what they did. Their numbers stay theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 /// When the work in hand is committed, and how.

@@ -55,6 +55,9 @@ pub enum WorktreeFact {
     Removed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<String>,
+        /// The commit that keeps its files, where they did not come into the project: a person has left them out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        put_away: Option<String>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! `{type}_{project}_{time}.json`: a workflow with numbered phases and a state of its own, in its newest schema version.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
@@ -12,26 +13,40 @@ use super::workflow::into_map;
 use crate::checkpoint::{Checkpoint, FileFormat, Sections, ToldContext};
 use crate::event::RunResult;
 use crate::id::RunId;
+use crate::lookup::is_reserved;
 use crate::run::{PhaseStatus, RunStatus};
 use crate::view::PhaseRecord;
 
 const ID_CHARS_MAX: usize = 200;
 
-pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
+/// The words for how such a run stands.
+const STATUSES: [&str; 4] = ["in_progress", "completed", "complete", "failed"];
+
+pub(super) fn read(document: Map<String, Value>, file: &str, fallback: Timestamp) -> Result<TakenRun, BadFile> {
     let version = version(&document)?;
     let document = upgraded(document)?;
     let top = Fields::new(&document);
     let id = run_id(top)?;
     let kind = top.text("workflow_type")?.to_owned();
-    let created_at = top.time("created_at")?;
+    let mut warnings = Vec::new();
+    let began = top.run_time("created_at", &mut warnings)?;
+    let changed = match top.maybe_text("updated_at") {
+        Some(_) => top.run_time("updated_at", &mut warnings)?,
+        None => None,
+    };
+    let created_at = began.or(changed).unwrap_or(fallback);
     let status = top.text("status")?;
     let state = top.maybe_object("workflow_state");
     let project = project_name(top, state.as_ref())?;
     let mut base = document.clone();
     base.entry("completed_phases").or_insert_with(|| json!([]));
-    let (mut phases, mut warnings) = told(Fields::new(&base), top.get("total_phases").and_then(Value::as_u64))?;
+    let (mut phases, odd) = told(Fields::new(&base), top.get("total_phases"))?;
+    warnings.extend(odd);
+    if !STATUSES.contains(&status) {
+        warnings.push(format!("`status` is {status:?}, which is none that is known; the work counts as unfinished"));
+    }
     if let Some(odd) = top.get("current_phase").filter(|current| state_of(current).is_none()) {
-        warnings.push(format!("`current_phase` is {odd}, which stands for no state"));
+        warnings.push(format!("`current_phase` is {odd}, for which the form has no state: `current_state` is null"));
     }
     let last_error = top.get("last_error").map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
     let over = matches!(status, "completed" | "complete");
@@ -49,7 +64,7 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
         (false, true) => Some(RunResult::Failed),
         (false, false) => all_done.then_some(RunResult::Completed),
     };
-    let updated_at = top.maybe_time("updated_at").unwrap_or(created_at);
+    let updated_at = changed.unwrap_or(created_at);
     let (history, earlier) = revisions(top, "replan_phase_counts", updated_at);
     let description = top.maybe_text("workflow_description").map(str::to_owned);
     let plan_path =
@@ -82,7 +97,12 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
 fn run_id(top: Fields<'_>) -> Result<RunId, BadFile> {
     let id = top.text("checkpoint_id")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !id.chars().all(plain) || id.len() > ID_CHARS_MAX || id.contains("..") || id.starts_with(['.', '-']) {
+    if !id.chars().all(plain)
+        || id.len() > ID_CHARS_MAX
+        || id.contains("..")
+        || id.starts_with(['.', '-'])
+        || is_reserved(id)
+    {
         return Err(BadFile::Damaged(format!("`checkpoint_id` is no id: {id:?}")));
     }
     Ok(RunId::new(id))
@@ -139,7 +159,12 @@ pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {
         "replan_history": history,
         "phase_data": data.collect::<Map<_, _>>(),
     }));
-    upgraded(document).expect("it is of the oldest version, and has what that must have")
+    let mut document = upgraded(document).expect("it is of the oldest version, and has what that must have");
+    if at.current.is_null() && checkpoint.status != RunStatus::Completed {
+        // Nothing in hand is not all done.
+        document["state_machine"]["current_state"] = Value::Null;
+    }
+    document
 }
 
 fn status(status: RunStatus) -> &'static str {

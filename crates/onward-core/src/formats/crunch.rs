@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, time};
+use super::fields::Fields;
 use super::model::{BadFile, TakenRun};
 use super::phases::{PhaseTold, assembled, current, one_after_the_other};
 use super::read::{ReadFile, taken};
@@ -17,6 +17,7 @@ use crate::checkpoint::{
 use crate::event::RunResult;
 use crate::evidence::{IssueSeen, ProbeSeen, WorldSeen};
 use crate::id::{CheckpointId, PhaseId};
+use crate::lookup::is_reserved;
 use crate::plan::Issue;
 use crate::run::PhaseStatus;
 use crate::view::PhaseRecord;
@@ -29,7 +30,7 @@ const WORKFLOW: [&str; 5] = ["enrich", "ready", "implementing", "validation", "d
 pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
     let top = Fields::new(&document);
     let id = top.text("checkpoint_id")?.to_owned();
-    if id.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
+    if id.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') || is_reserved(&id) {
         return Err(BadFile::Damaged(format!("`checkpoint_id` is no id: {id:?}")));
     }
     let version = known_version(top.value("version")?)?;
@@ -106,7 +107,9 @@ fn graph(top: Fields<'_>, work: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<Strin
     let nodes = top.maybe_object("execution_graph").and_then(|graph| graph.maybe_object("node_states"));
     let entries: Vec<(&String, &Value)> = nodes.as_ref().map(|nodes| nodes.entries().collect()).unwrap_or_default();
     if entries.is_empty() {
-        return Ok((workflow(work), Vec::new()));
+        let now = work.maybe_text("current_phase").unwrap_or(WORKFLOW[0]);
+        let odd = work.odd_time("phase_started_at").map(|odd| format!("phase {now}: {odd}"));
+        return Ok((workflow(work), odd.into_iter().collect()));
     }
     let mut warnings = Vec::new();
     let mut phases = Vec::new();
@@ -117,11 +120,8 @@ fn graph(top: Fields<'_>, work: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<Strin
         let mut told = PhaseTold::new(id.as_str(), status(standing));
         told.name = node.maybe_text("name").map(str::to_owned);
         (told.started_at, told.ended_at) = (node.maybe_time("started_at"), node.maybe_time("completed_at"));
-        for key in ["started_at", "completed_at"] {
-            if let Some(odd) = node.maybe_text(key).filter(|text| time(text).is_none()) {
-                warnings.push(format!("phase {id}: `{key}` is no time as RFC 3339 has it: {odd}"));
-            }
-        }
+        let odd = ["started_at", "completed_at"].into_iter().filter_map(|key| node.odd_time(key));
+        warnings.extend(odd.map(|odd| format!("phase {id}: {odd}")));
         told.summary = node.maybe_text("result").or_else(|| node.maybe_text("summary")).map(str::to_owned);
         told.note = node.maybe_text("note").map(str::to_owned);
         told.commit_sha = node.maybe_text("commit_sha").map(str::to_owned);

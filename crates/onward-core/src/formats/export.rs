@@ -10,7 +10,7 @@ use crate::checkpoint::{self, Checkpoint, CheckpointHead, FileFormat};
 use crate::id::RunId;
 use crate::ids_and_keys;
 use crate::input::Input;
-use crate::plan::Phase;
+use crate::plan::{Need, Phase};
 use crate::run::{self, Run};
 
 /// The run as a checkpoint would show it now.
@@ -43,6 +43,10 @@ pub fn export(checkpoint: &Checkpoint, format: FileFormat) -> Result<Map<String,
     };
     let document = &imported.document;
     let taken = read(document.clone(), "", checkpoint.run_created_at)?;
+    // This moment is the file's own; what came later may have changed the plan around it.
+    if taken.step.checkpoint.as_ref() == Some(&checkpoint.id) && taken.updated_at == checkpoint.created_at {
+        return Ok(document.clone());
+    }
     let base = write(&standing(&taken, checkpoint), format);
     let mut all = merged(document, &base, &now);
     if format == FileFormat::PipelineState {
@@ -76,7 +80,10 @@ fn standing(taken: &TakenRun, today: &Checkpoint) -> Checkpoint {
                 heartbeat: None,
                 if_silent: crate::plan::IfSilent::Wait,
             });
-            taken.plan.phases.push(Phase::new(record.id.clone(), body));
+            let mut phase = Phase::new(record.id.clone(), body);
+            phase.name = (record.name != record.id.as_str()).then(|| record.name.clone());
+            phase.needs = record.needs.iter().cloned().map(Need::new).collect();
+            taken.plan.phases.push(phase);
         }
     }
     let id: RunId = today.run.clone();

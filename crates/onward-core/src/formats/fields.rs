@@ -1,9 +1,13 @@
 //! Members of a document, read with the name of the place where one is missing or is something else.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::model::BadFile;
+
+const NO_TIME: &str = "is no time as RFC 3339 has it";
 
 /// An object of a document, and where it stands.
 #[derive(Clone, Copy)]
@@ -107,11 +111,34 @@ impl<'a> Fields<'a> {
     /// A time that has to be there; what it must be is RFC 3339.
     pub(super) fn time(&self, key: &str) -> Result<Timestamp, BadFile> {
         let text = self.text(key)?;
-        time(text).ok_or_else(|| self.wrong(key, &format!("is no time as RFC 3339 has it: {text}")))
+        time(text).ok_or_else(|| self.wrong(key, &format!("{NO_TIME}: {text}")))
     }
 
     pub(super) fn maybe_time(&self, key: &str) -> Option<Timestamp> {
         self.maybe_text(key).and_then(time)
+    }
+
+    /// A time of the run as a whole, which has to be there. One without a zone is taken as UTC, and one that cannot be read as none;
+    /// either is told.
+    pub(super) fn run_time(&self, key: &str, warnings: &mut Vec<String>) -> Result<Option<Timestamp>, BadFile> {
+        let text = self.text(key)?;
+        if let Some(at) = time(text) {
+            return Ok(Some(at));
+        }
+        let local = text.parse::<DateTime>().ok().and_then(|local| local.to_zoned(TimeZone::UTC).ok());
+        let name = self.named(key);
+        warnings.push(match &local {
+            Some(_) => format!("`{name}` says no zone, and is taken as UTC: {text}"),
+            None => format!("`{name}` {NO_TIME}: {text}"),
+        });
+        Ok(local.map(|local| local.timestamp()))
+    }
+
+    /// Says why a time that need not be there is none.
+    pub(super) fn odd_time(&self, key: &str) -> Option<String> {
+        let odd = self.get(key).filter(|value| value.as_str().and_then(time).is_none())?;
+        let shown = odd.as_str().map_or_else(|| odd.to_string(), str::to_owned);
+        Some(format!("`{key}` {NO_TIME}: {shown}"))
     }
 }
 

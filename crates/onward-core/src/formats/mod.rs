@@ -23,6 +23,7 @@ mod yaml;
 pub use crunch::{IndexEntry, crunch_entry, crunch_index};
 pub use export::{as_it_stands, export, skeleton};
 pub use model::{BadFile, TakenRun};
+pub(crate) use numbered::counted_fields;
 pub use read::{FILE_BYTES_MAX, document, is_index, read, recognise};
 pub use schema_versions::{SCHEMA_VERSIONS, upgraded};
 pub use schemas::{schema, schema_names};

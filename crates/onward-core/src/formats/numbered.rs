@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, time};
+use super::fields::Fields;
 use super::model::BadFile;
 use super::phases::{PhaseTold, as_number, current, from_minutes, id_of, minutes, number, one_after_the_other};
 use crate::checkpoint::Checkpoint;
@@ -16,11 +16,14 @@ use crate::view::PhaseRecord;
 
 /// So many phases a count may name.
 const COUNT_MAX: u64 = 10_000;
+/// The times in the record of a phase.
+const TIMES: [&str; 3] = ["timestamp", "started_at", "completed_at"];
 
 /// The phases of a document that counts them, each after the one before it, and what is odd about them.
-pub(super) fn told(top: Fields<'_>, total: Option<u64>) -> Result<(Vec<PhaseTold>, Vec<String>), BadFile> {
+pub(super) fn told(top: Fields<'_>, total: Option<&Value>) -> Result<(Vec<PhaseTold>, Vec<String>), BadFile> {
     let damaged = |why: String| BadFile::Damaged(why);
     let mut warnings = Vec::new();
+    let total = counted(total, &mut warnings)?;
     let completed: Vec<String> = top
         .list("completed_phases")?
         .iter()
@@ -41,7 +44,7 @@ pub(super) fn told(top: Fields<'_>, total: Option<u64>) -> Result<(Vec<PhaseTold
         .collect();
     let numbered = |id: &String| as_number(id).is_some();
     let mut ids: Vec<String> = Vec::new();
-    if let Some(total) = total.filter(|total| *total <= COUNT_MAX) {
+    if let Some(total) = total {
         // Ids that are no numbers take the places of theirs.
         let names = completed.iter().chain(&current).filter(|id| !numbered(id)).count() as u64;
         ids.extend((1..=total.saturating_sub(names)).map(|number| number.to_string()));
@@ -68,11 +71,30 @@ pub(super) fn told(top: Fields<'_>, total: Option<u64>) -> Result<(Vec<PhaseTold
             let needs = record.get("needs").and_then(Value::as_array).into_iter().flatten().filter_map(id_of);
             phase.needs = needs.filter(known).collect();
         }
-        if let Some(odd) = record.maybe_text("timestamp").filter(|text| time(text).is_none()) {
-            warnings.push(format!("phase {}: `timestamp` is no time as RFC 3339 has it: {odd}", phase.id));
-        }
+        let odd = TIMES.into_iter().filter_map(|key| record.odd_time(key));
+        warnings.extend(odd.map(|odd| format!("phase {}: {odd}", phase.id)));
+    }
+    for entry in top.maybe_objects("replan_history") {
+        let phase = entry.get("phase").and_then(id_of).unwrap_or_default();
+        warnings.extend(entry.odd_time("timestamp").map(|odd| format!("phase {phase}: the replan's {odd}")));
     }
     Ok((all, warnings))
+}
+
+/// So many phases there are, as far as that is told. With fewer of them than there are the last one known would end the work.
+fn counted(total: Option<&Value>, warnings: &mut Vec<String>) -> Result<Option<u64>, BadFile> {
+    let Some(told) = total else { return Ok(None) };
+    let count = id_of(told).and_then(|text| as_number(&text)).and_then(|count| count.as_u64());
+    match count {
+        Some(count) if count > COUNT_MAX => {
+            Err(BadFile::Damaged(format!("it has {count} phases, and {COUNT_MAX} are the most that are taken")))
+        }
+        Some(count) => Ok(Some(count)),
+        None => {
+            warnings.push(format!("the number of phases is {told}, which is no number of phases"));
+            Ok(None)
+        }
+    }
 }
 
 fn one(id: &str, completed: &[String], current: Option<&String>, record: Option<&Fields<'_>>) -> PhaseTold {
@@ -126,6 +148,22 @@ pub(super) fn position(checkpoint: &Checkpoint) -> Position {
         completed: finished.clone().map(|(at, _)| Value::Number(numbered(at))).collect(),
         metadata: metadata.collect(),
     }
+}
+
+/// The fields at the top of a file that counts phases; none of a run that has no phases.
+pub(crate) fn counted_fields(checkpoint: &Checkpoint) -> Map<String, Value> {
+    if checkpoint.phases.is_empty() {
+        return Map::new();
+    }
+    let at = position(checkpoint);
+    let fields = [
+        ("workflow_description", json!(checkpoint.description)),
+        ("current_phase", at.current),
+        ("total_phases", json!(checkpoint.phases_total)),
+        ("completed_phases", json!(at.completed)),
+        ("last_error", json!(checkpoint.error.as_ref().map(|last| &last.error.message))),
+    ];
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 pub(super) fn is_finished(status: PhaseStatus) -> bool {

@@ -124,6 +124,7 @@ fn made(told: PhaseTold) -> (Phase, PhaseBack) {
         not_kept: None,
     };
     let back = PhaseBack {
+        attempts: None,
         phase: id,
         status: told.status,
         in_doubt: false,

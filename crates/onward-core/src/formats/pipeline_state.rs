@@ -1,5 +1,6 @@
 //! `pipeline-state.json`: what is done, what is in hand, what remains.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
@@ -16,10 +17,14 @@ use crate::view::PhaseRecord;
 
 const KIND: &str = "pipeline";
 
-pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
+pub(super) fn read(document: Map<String, Value>, file: &str, fallback: Timestamp) -> Result<TakenRun, BadFile> {
     let top = Fields::new(&document);
-    let (created_at, updated_at) = (top.time("created_at")?, top.time("updated_at")?);
-    let (mut phases, warnings) = completed(top)?;
+    let mut warnings = Vec::new();
+    let (began, changed) = (top.run_time("created_at", &mut warnings)?, top.run_time("updated_at", &mut warnings)?);
+    let created_at = began.or(changed).unwrap_or(fallback);
+    let updated_at = changed.unwrap_or(created_at);
+    let (mut phases, odd) = completed(top)?;
+    warnings.extend(odd);
     let done: Vec<String> = phases.iter().map(|phase| phase.id.clone()).collect();
     let in_hand = top.nullable("current_phase")?.is_some().then(|| top.object("current_phase")).transpose()?;
     if let Some(entry) = &in_hand {
@@ -71,10 +76,7 @@ fn completed(top: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<String>), BadFile> 
         told.name = Some(entry.text("name")?.to_owned());
         entry.value("timestamp")?;
         told.ended_at = entry.maybe_time("timestamp");
-        if told.ended_at.is_none() {
-            let text = entry.get("timestamp").map(ToString::to_string).unwrap_or_default();
-            warnings.push(format!("phase {}: `timestamp` is no time as RFC 3339 has it: {text}", told.id));
-        }
+        warnings.extend(entry.odd_time("timestamp").map(|odd| format!("phase {}: {odd}", told.id)));
         told.commit_sha = entry.maybe_text("commit_sha").map(str::to_owned);
         phases.push(told);
     }
@@ -144,7 +146,7 @@ pub(super) fn carry(document: &mut Map<String, Value>, imported: &Map<String, Va
 }
 
 /// The state of a pipeline that has not begun.
-pub(super) fn skeleton(branch: &str, now: jiff::Timestamp) -> Map<String, Value> {
+pub(super) fn skeleton(branch: &str, now: Timestamp) -> Map<String, Value> {
     into_map(json!({
         "completed_phases": [],
         "current_phase": null,

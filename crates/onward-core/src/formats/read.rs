@@ -1,4 +1,4 @@
-//! From bytes to a run.
+//! Reads a file of another tool into our model of a run.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -15,7 +15,6 @@ use crate::input::ImportStep;
 use crate::plan::{Issue, Phase, Plan};
 use crate::replan::RevisionRecord;
 
-/// Files larger than this are not read.
 /// The longest file of another tool that is read.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
 
@@ -76,9 +75,12 @@ pub fn is_index(document: &Map<String, Value>) -> bool {
 pub fn read(document: Map<String, Value>, file: &str, fallback: Timestamp) -> Result<TakenRun, BadFile> {
     match recognise(&document) {
         Some(FileFormat::Workflow) => workflow::read(document, file, fallback),
-        Some(FileFormat::Checkpoint) => checkpoint_form::read(document, file),
-        Some(FileFormat::PipelineState) => pipeline_state::read(document, file),
+        Some(FileFormat::Checkpoint) => checkpoint_form::read(document, file, fallback),
+        Some(FileFormat::PipelineState) => pipeline_state::read(document, file, fallback),
         Some(FileFormat::Crunch) => crunch::read(document, file),
+        None if document.contains_key("phases") => Err(BadFile::Damaged(
+            "it is a plan, and no record of work that was begun: onward run PLAN begins with it".to_owned(),
+        )),
         None => Err(BadFile::Damaged(
             "it is in none of the formats that are read: workflow, checkpoint, pipeline-state, crunch".to_owned(),
         )),

@@ -24,7 +24,7 @@ pub(super) fn read(document: Map<String, Value>, file: &str, fallback: Timestamp
     top.nullable("current_phase")?;
     let context = top.maybe_object("context_metadata");
     let metadata = context.as_ref().and_then(|context| context.get("plan_metadata"));
-    let total = metadata.and_then(|metadata| metadata.get("phases")).and_then(Value::as_u64);
+    let total = metadata.and_then(|metadata| metadata.get("phases"));
     let (phases, warnings) = told(top, total)?;
     let ended = top.get("current_phase").is_none();
     let failed = phases.iter().any(|phase| phase.status == PhaseStatus::Failed);

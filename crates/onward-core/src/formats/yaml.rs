@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::config::as_written;
 use crate::diagnostic::Severity;
-use crate::document::tree::{Builder, NodeContent};
+use crate::document::tree::{Builder, NodeContent, TextUse};
 use crate::document::yaml;
 
 /// The object that a YAML text is, or why it is none.
 pub(super) fn from_yaml(text: &str) -> Result<Map<String, Value>, String> {
-    let mut builder = Builder::default();
+    let mut builder = Builder::new(TextUse::Kept);
     let fatal = yaml::read(text, &mut builder).err();
     let (root, mut diagnostics) = builder.finish();
     diagnostics.extend(fatal);

@@ -22,7 +22,7 @@ pub(super) struct PhaseHeading {
 /// Reads a heading's text; none where it begins no phase.
 pub(super) fn read(text: &str) -> Option<PhaseHeading> {
     let ticked = marker::behind_ticks(text);
-    let from_phase = ticked.unwrap_or(text).trim_start();
+    let from_phase = behind_signs(ticked.unwrap_or(text));
     let behind = strip_word(from_phase, "phase")?;
     let from_id = behind.trim_start();
     if from_id.len() == behind.len() {
@@ -42,6 +42,11 @@ pub(super) fn read(text: &str) -> Option<PhaseHeading> {
     Some(PhaseHeading { id, name, marker, marked: span, unknown })
 }
 
+/// The text behind signs that people put before a heading, such as an emoji. Brackets, quotes and the like are no such signs.
+fn behind_signs(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c.is_whitespace() || !(c.is_ascii() || c.is_alphanumeric()))
+}
+
 /// The name behind an id: none where there is none, no answer where the heading goes on in another way.
 #[expect(clippy::option_option, reason = "no phase, a phase without a name, a phase with one")]
 fn name(rest: &str) -> Option<Option<Range<usize>>> {
@@ -59,7 +64,9 @@ fn name(rest: &str) -> Option<Option<Range<usize>>> {
     let behind = &trimmed[first.len_utf8()..];
     let separates = match first {
         ':' => true,
-        '-' | '\u{2013}' | '\u{2014}' => spaced,
+        '-' | '\u{2013}' | '\u{2014}' if spaced => true,
+        // Not a row such as `1– 3`.
+        '\u{2013}' | '\u{2014}' => behind.starts_with(' ') && behind.trim_start().starts_with(char::is_alphabetic),
         '.' | ')' => !spaced && (behind.is_empty() || behind.starts_with(char::is_whitespace)),
         _ => false,
     };
@@ -80,7 +87,7 @@ fn behind_a_remark(rest: &str) -> &str {
 
 /// Whether a heading that begins no phase may have been meant to: the word, something short, and a sign before a name.
 pub(super) fn looks_like_one(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = behind_signs(text);
     let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let text = if numbered.len() < text.len() { numbered.trim_start_matches([')', ' ']) } else { text };
     let Some(behind) = strip_word(text, "phase") else { return false };
@@ -133,6 +140,9 @@ mod tests {
         is("phase 2.5 \u{2014} Tokens [DONE]", "2.5", Some("Tokens"), Marker::Completed);
         is("Phase 3a - Docs - \u{2705}", "3a", Some("Docs"), Marker::Completed);
         is("\u{2705} Phase 4: Early", "4", Some("Early"), Marker::Completed);
+        is("\u{1f6a7} Phase 5: Begun", "5", Some("Begun"), Marker::Pending);
+        is("\u{23f3}\u{fe0f} \u{2728}Phase 6: Wait [DONE]", "6", Some("Wait"), Marker::Completed);
+        is("Phase 4\u{2014} Ship", "4", Some("Ship"), Marker::Pending);
         is("Phase 1.2.3. Deep", "1.2.3", Some("Deep"), Marker::Pending);
         is("Phase 7", "7", None, Marker::Pending);
         is("Phase 8 [BLOCKED]", "8", None, Marker::Blocked);
@@ -150,6 +160,9 @@ mod tests {
             "Phases 1-3",
             "Phase 1-3: all",
             "Phase 2 overview",
+            "Phase 1\u{2013} 3",
+            "(Phase 1: x)",
+            "\u{1f6a7} Work on Phase 1: x",
             "Phase1: x",
             "The Phase 1: x",
             "Phase 1st: x",
@@ -173,6 +186,7 @@ mod tests {
             "1. Phase 3: C",
             "Phase1: x",
             "2) phase 1_2: x",
+            "\u{1f680} Phase Four: D",
         ] {
             assert!(looks_like_one(text) && read(text).is_none(), "{text:?}");
         }

@@ -61,7 +61,8 @@ pub fn parse_markdown(
         let name = read.title.unwrap_or_else(|| NAME_DEFAULT.to_owned());
         plan = Some(Plan {
             phases: drafts.into_iter().map(finished).collect(),
-            markdown: Some(Box::new(MarkdownOrigin { settings: settings.clone(), marks })),
+            markdown: Some(Box::new(MarkdownOrigin { settings: settings.clone(), marks, ticked: ticked(&outlines) })),
+            replan: settings.replan.clone(),
             ..Plan::new(name, "run")
         });
     }
@@ -162,8 +163,10 @@ impl MarkdownReading<'_> {
         let all_named = total <= EARLIER_NEEDS_MAX;
         // Those that nothing before needs.
         let mut last: BTreeSet<usize> = BTreeSet::new();
-        let at_of: BTreeMap<&str, usize> =
-            parts.iter().enumerate().map(|(at, part)| (part.section.id.as_str(), at)).collect();
+        let mut at_of: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, part) in parts.iter().enumerate() {
+            at_of.entry(part.section.id.as_str()).or_insert(at);
+        }
         let (mut all, mut count) = (Vec::with_capacity(parts.len()), 0_usize);
         for (at, said) in said.into_iter().enumerate() {
             let section = parts[at].section;
@@ -171,14 +174,17 @@ impl MarkdownReading<'_> {
             let named = |at: usize| (parts[at].section.id.clone(), place);
             let mine = match said {
                 Some(said) => said,
-                None if !earlier => Vec::new(),
+                // Of two with one id, which is refused, the second is needed by nobody and stands for nothing.
+                None if !earlier || at_of.get(section.id.as_str()) != Some(&at) || count > NEEDS_MAX => Vec::new(),
                 None if all_named => (0..at).map(named).collect(),
                 None => last.iter().copied().map(named).collect(),
             };
             for (id, _) in &mine {
                 at_of.get(id.as_str()).map(|need| last.remove(need));
             }
-            last.insert(at);
+            if at_of.get(section.id.as_str()) == Some(&at) {
+                last.insert(at);
+            }
             count += mine.len();
             all.push(if count <= NEEDS_MAX { mine } else { Vec::new() });
         }
@@ -272,6 +278,12 @@ impl MarkdownReading<'_> {
             outputs_declared: false,
         }
     }
+}
+
+/// How many boxes of each phase are ticked.
+fn ticked(outlines: &[PhaseOutline]) -> BTreeMap<PhaseId, u32> {
+    let with_ticks = outlines.iter().filter(|one| one.tasks_done > 0);
+    with_ticks.map(|one| (one.id.clone(), u32::try_from(one.tasks_done).unwrap_or(u32::MAX))).collect()
 }
 
 /// An id by the order of its numbers: 2.5 stands between 2 and 3, 3a behind 3.

@@ -36,7 +36,7 @@ fn unknown(plan: &Plan, name: &str) -> Diagnostic {
     if help.is_empty() {
         let known: Vec<&str> = plan.inputs.keys().map(String::as_str).collect();
         help = if known.is_empty() {
-            "the plan has no inputs".to_owned()
+            format!("declare it in the plan: `inputs: {{ {name}: {{}} }}`")
         } else {
             format!("the plan has {}", one_of(&known))
         };

@@ -1,6 +1,9 @@
 //! Every key of a plan, declared once: the checker, its messages, the reader, the defaults, the JSON Schema and the page
 //! `docs/plan.md` are made from these tables. A new key starts here.
 
+mod checkpoint;
+mod freshness;
+
 use crate::document::schema::{self, Empty};
 use crate::document::shape::Shape::{
     Anything, Boolean, Choice, ChoiceBut, Command, Condition, Duration, Either, Format, Integer, Line, List, Mapping,
@@ -8,11 +11,15 @@ use crate::document::shape::Shape::{
 };
 use crate::document::shape::{Field, Keys, NameRule, Rest, Shape, field};
 
-use super::freshness::{IfAhead, IfChanged, IssueSync};
 use super::model::{
     Effects, LossKind as PhaseValue, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness,
 };
 use super::parts::{IfExpired, IfSilent, MayEdit, Occasion, ReplanWhen, Scope, WhenBusy, WhenLimited};
+use crate::plan::freshness::{IfAhead, IssueSync};
+use checkpoint::CHECKPOINT;
+pub(super) use checkpoint::GIT_COMMIT;
+use freshness::FRESHNESS;
+pub(super) use freshness::{GIT, PROBE};
 
 const COUNT: Shape = Integer { min: 0, max: 1_000_000 };
 const POSITIVE: Shape = Integer { min: 1, max: 1_000_000 };
@@ -29,24 +36,11 @@ pub(super) const KINDS: &[&str] = &["run", "agent", "approval", "external", "use
 /// Agents that have a limit of their name without the plan declaring one.
 pub(super) const BUILT_IN_AGENTS: &[&str] = &["claude-code", "codex"];
 
-const IF_CHANGED: Shape = Choice(IfChanged::WORDS);
 const RETRY_WHEN: Shape = ChoiceBut(
     RetryWhen::WORDS,
     "interrupted",
     "interruptions never use up retries; `on-interrupt` says what happens after one",
 );
-const TRIGGERS: &[&str] = &[
-    "run-start",
-    "phase-transition",
-    "batch-complete",
-    "agent-complete",
-    "conflict-start",
-    "conflict-resolved",
-    "user-interrupt",
-    "session-end",
-    "manual",
-];
-
 pub(super) static PLAN: Keys = Keys { what: "the plan", fields: PLAN_FIELDS, rest: Rest::Extensions, one_of: &[] };
 pub(super) static PHASE: Keys = Keys { what: "a phase", fields: PHASE_FIELDS, rest: Rest::Extensions, one_of: KINDS };
 static DEFAULTS: Keys = Keys { what: "`defaults`", fields: DEFAULTS_FIELDS, rest: Rest::Extensions, one_of: &[] };
@@ -54,7 +48,6 @@ static DEFAULTS: Keys = Keys { what: "`defaults`", fields: DEFAULTS_FIELDS, rest
 static ONE_PHASE: Shape = Mapping(&PHASE);
 static ONE_MEMBER: Shape = Mapping(&MEMBER);
 static ONE_NOTICE: Shape = Mapping(&NOTIFY);
-static ONE_PROBE: Shape = Mapping(&PROBE);
 
 /// The JSON Schema of the plan file.
 pub fn json_schema() -> serde_json::Value {
@@ -133,8 +126,13 @@ const RETRIES: Field = field(
     "How often, after which ends and with which pause it is tried again; or only how often.",
 )
 .example("{ max: 2, backoff: { initial: 10s } }");
-const EFFECTS: Field =
-    field("effects", Choice(Effects::WORDS), "Effects of doing it again.").default("files").example("external");
+const EFFECTS: Field = field(
+    "effects",
+    Choice(Effects::WORDS),
+    "Effects of running it: `none`, only `files` of the project, or `external` ones such as a payment.",
+)
+.default("files")
+.example("external");
 const PRIORITY: Field =
     field("priority", Choice(Priority::WORDS), "Order among phases that are ready.").default("normal").example("high");
 const ON_INTERRUPT: Field =
@@ -152,8 +150,12 @@ const RUNS_ON: Field =
     field("runs-on", Line, "Entry of `executors` in the configuration.").example("cluster").not_yet();
 const RESOURCES: Field =
     field("resources", Mapping(&RESOURCE), "Needs on a cluster.").example("{ cpus: 4, memory: 8GB }").not_yet();
-const FINGERPRINT: Field =
-    field("fingerprint", COMMANDS, "Commands whose output joins the digest.").example("cc --version");
+const FINGERPRINT: Field = field(
+    "fingerprint",
+    COMMANDS,
+    "Commands whose output is compared, such as versions of tools: a finished phase is stale when it changes.",
+)
+.example("cc --version");
 const AGENT_FIELD: Field =
     field("agent", Mapping(&AGENT), "Done by a coding agent.").example("{ use: claude-code, prompt: Fix the tests }");
 const REPLAN_FIELD: Field =
@@ -163,6 +165,8 @@ const PHASE_FIELDS: &[Field] = &[
     NAME,
     field("description", Text, "The deliverable.").example("Compiles everything once."),
     field("needs", OneOrMany(&NEED), "Phases that come before.").example("[fetch, { phase: lint, state: completed }]"),
+    field("tasks", OneOrMany(&Line), "Steps of its work, one a line; `onward next` prints them.")
+        .example("[users table, index]"),
     field("run", Command, "Done by a shell script.").example("make all"),
     AGENT_FIELD,
     field("approval", APPROVAL_FORMS, "Done by a person who says yes; the whole block, or only the question.")
@@ -177,11 +181,16 @@ const PHASE_FIELDS: &[Field] = &[
     VARIABLES,
     TIMEOUT,
     RETRIES,
-    field("if", Condition, "Whether it is done at all.").example("inputs.target == 'prod' && success()"),
-    field("matrix", Mapping(&MATRIX), "Done once for every combination.")
+    field("if", Condition, "Condition; if it does not hold, the phase is skipped.")
+        .example("inputs.target == 'prod' && success()"),
+    field("matrix", Mapping(&MATRIX), "Runs it once for each combination of values, which are `${{ matrix.NAME }}`.")
         .example("{ day: [mon, tue], max-parallel: 2 }"),
-    field("outputs", Table(NameRule::Name, &Text), "Names of outputs and their purpose.")
-        .example("{ version: the version that was built }"),
+    field(
+        "outputs",
+        Table(NameRule::Name, &Text),
+        "Names of its outputs and their purpose; it writes `NAME=VALUE` lines to the file `$ONWARD_OUTPUT`.",
+    )
+    .example("{ version: the version that was built }"),
     RUNS_ON,
     RESOURCES,
     field("requires", REQUIRES, "Commands that must succeed before each attempt at it.")
@@ -364,7 +373,9 @@ pub(super) static APPROVAL: Keys = Keys::of(
             .example("[ship, wait, reject]"),
         field("who", OneOrMany(&Line), "People who may answer; anybody where none is named.").example("[ana, ben]"),
         field("expires", Duration, "How long the question stands.").example("2d"),
-        field("if-expired", Choice(IfExpired::WORDS), "The meaning of silence.").default("pause").example("reject"),
+        field("if-expired", Choice(IfExpired::WORDS), "What happens if nobody answers in time.")
+            .default("pause")
+            .example("reject"),
     ],
 );
 
@@ -373,7 +384,9 @@ pub(super) static EXTERNAL: Keys = Keys::of(
     &[
         field("instructions", Template, "The work to be done.").required().example("Write the release notes"),
         field("heartbeat", Duration, "How often the worker reports.").example("10m"),
-        field("if-silent", Choice(IfSilent::WORDS), "The meaning of silence.").default("wait").example("fail"),
+        field("if-silent", Choice(IfSilent::WORDS), "What happens if no report comes in time.")
+            .default("wait")
+            .example("fail"),
     ],
 );
 
@@ -381,7 +394,8 @@ pub(super) static REQUIREMENT: Keys = Keys::of(
     "an entry of `requires`",
     &[
         field("run", Command, "The command; it must end with 0.").required().example("docker info"),
-        field("message", Text, "Told where it fails, instead of the command.").example("Start Docker first."),
+        field("message", Text, "Text that is shown if it fails, instead of the command.")
+            .example("Start Docker first."),
     ],
 );
 
@@ -412,8 +426,10 @@ pub(super) static LIMIT_KEYS: Keys = Keys::of(
         field("max-parallel", POSITIVE, "Phases that draw on it at once.").example("2"),
         field("rate", Rate, "Starts within a sliding window.").example("60/1m"),
         field("budget", BUDGET, "The largest cost of all of them, in one run.").example("{ usd: 20 }"),
-        field("detect", Mapping(&DETECT), "How a hit is recognised.").example("{ exit-codes: [75] }"),
-        field("when-limited", Choice(WhenLimited::WORDS), "The answer to a hit.").default("wait").example("pause"),
+        field("detect", Mapping(&DETECT), "How a rate limit is recognised.").example("{ exit-codes: [75] }"),
+        field("when-limited", Choice(WhenLimited::WORDS), "What happens when a phase is rate-limited.")
+            .default("wait")
+            .example("pause"),
         field("max-wait", Duration, "The longest wait; a reset beyond it pauses the run.").default("6h").example("30m"),
         field("scope", Choice(Scope::WORDS), "Who shares it; `project`, but `user` for built-in agents.")
             .example("user"),
@@ -423,100 +439,10 @@ pub(super) static LIMIT_KEYS: Keys = Keys::of(
 pub(super) static DETECT: Keys = Keys::of(
     "`detect`",
     &[
-        field("exit-codes", OneOrMany(&Integer { min: 0, max: 255 }), "Exit codes that mean a hit.").example("[75]"),
-        field("output-matches", Pattern, "Output that means a hit.").example("quota exceeded"),
+        field("exit-codes", OneOrMany(&Integer { min: 0, max: 255 }), "Exit codes that mean rate-limited.")
+            .example("[75]"),
+        field("output-matches", Pattern, "Output that means rate-limited.").example("quota exceeded"),
         field("reset-at", Pattern, "Captures the time of the reset.").example("\"resets at ([0-9]+)\""),
-    ],
-);
-
-pub(super) static FRESHNESS: Keys = Keys::of(
-    "`freshness`",
-    &[
-        field("git", Mapping(&GIT), "The branch.").example("{ branch: feat/x, if-branch-gone: stop }"),
-        field("probes", Table(NameRule::Name, &ONE_PROBE), "Anything else that may change.")
-            .example("{ schema: { command: ./schema-version, if-changed: ask } }"),
-    ],
-);
-
-pub(super) static GIT: Keys = Keys::of(
-    "`git`",
-    &[
-        field("branch", Line, "The branch of the work.").example("feat/x"),
-        field("base", Line, "The branch it started from.").example("main"),
-        field("if-branch-gone", IF_CHANGED, "The branch was there and is not now.").example("stop"),
-        field("if-base-moved", IF_CHANGED, "The base has new commits.").example("warn"),
-        field("if-dirty", IF_CHANGED, "There are changes that are not committed.").example("ask"),
-    ],
-);
-
-pub(super) static PROBE: Keys = Keys {
-    what: "a probe",
-    fields: &[
-        field("command", Command, "Its output is compared.").example("./schema-version"),
-        field("files", PATHS, "Their content is compared.").example("[schema.sql]"),
-        field("issue", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its text is compared.").example("42"),
-        field("if-changed", IF_CHANGED, "The answer to a change.").default("ask").example("rerun"),
-    ],
-    rest: Rest::Refused,
-    one_of: &["command", "files", "issue"],
-};
-
-static CHECKPOINT: Keys = Keys::of(
-    "`checkpoint`",
-    &[
-        field("triggers", Either(&[List(&Choice(TRIGGERS)), Mapping(&TRIGGER_SWITCHES)]), "When one is taken.")
-            .example("[phase-transition, user-interrupt]")
-            .not_yet(),
-        field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way.").example("{ every: 3 }"),
-        field("keep", Mapping(&KEEP), "How many or how long.").example("{ phase-transition: 10 }").not_yet(),
-        field("compress", Boolean, "Whether they are compressed.").example("true").not_yet(),
-        field(
-            "mirror",
-            OneOrMany(&Choice(&["pipeline-state", "checkpoint", "workflow", "crunch"])),
-            "Formats of other tools, kept alongside.",
-        )
-        .example("[pipeline-state]"),
-    ],
-);
-
-macro_rules! of_triggers {
-    ($shape:expr, $about:literal, $example:literal $(, $more:literal)*) => {
-        &[
-            field("run-start", $shape, $about).example($example),
-            field("phase-transition", $shape, $about).example($example),
-            field("batch-complete", $shape, $about).example($example),
-            field("agent-complete", $shape, $about).example($example),
-            field("conflict-start", $shape, $about).example($example),
-            field("conflict-resolved", $shape, $about).example($example),
-            field("user-interrupt", $shape, $about).example($example),
-            field("session-end", $shape, $about).example($example),
-            field("manual", $shape, $about).example($example),
-            $(field($more, $shape, $about).example($example),)*
-        ]
-    };
-}
-
-static TRIGGER_SWITCHES: Keys = Keys::of("`triggers`", of_triggers!(Boolean, "Whether it takes a checkpoint.", "true"));
-
-static KEEP: Keys = Keys::of(
-    "`keep`",
-    of_triggers!(
-        Either(&[Choice(&["all", "none"]), Integer { min: -1, max: 1_000_000 }, Duration]),
-        "How many are kept, or how long.",
-        "10",
-        "succeeded-run",
-        "failed-run"
-    ),
-);
-
-pub(super) static GIT_COMMIT: Keys = Keys::of(
-    "`git-commit`",
-    &[
-        field("every", POSITIVE, "Completed phases per commit.").default("3").example("5"),
-        field("message", Line, "Its subject.").example("wip phases {first} to {last}"),
-        field("trailers", OneOrMany(&Line), "Lines at its end; without them, the agents that did its phases.")
-            .example("[\"Refs: #42\"]"),
-        field("hooks", Boolean, "Whether the hooks of the repository run.").default("false").example("true"),
     ],
 );
 
@@ -535,11 +461,15 @@ pub(super) static REPLAN: Keys = Keys::of(
             "Prints the new plan; without it the agent of the phase writes one, else that of `defaults`.",
         )
         .example("./replan.sh"),
-        field("when", OneOrMany(&Choice(ReplanWhen::WORDS)), "Events that ask for a revision.")
-            .default_items(&["agent-asked"])
-            .example("[failed, too-complex]"),
+        field(
+            "when",
+            OneOrMany(&Choice(ReplanWhen::WORDS)),
+            "Events that ask for one; `too-complex` too where a figure is set.",
+        )
+        .default_items(&["agent-asked"])
+        .example("[failed, too-complex]"),
         field("complexity-max", COUNT, "A reported figure above this asks for one.").default("8").example("5"),
-        field("tasks-max", COUNT, "More tasks than this ask for one.").default("10").example("20").not_yet(),
+        field("tasks-max", COUNT, "More open tasks than this ask for one first.").default("10").example("20"),
     ],
 );
 

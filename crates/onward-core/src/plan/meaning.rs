@@ -62,6 +62,11 @@ fn connect(drafts: &[Draft], faults: &mut Vec<Diagnostic>) -> NeedsGraph {
                     if worth_it(faults) {
                         help = did_you_mean(need.phase.as_str(), index.keys().copied());
                     }
+                    let several = need.phase.as_str().split([' ', ',']).filter(|one| !one.is_empty());
+                    let several: Vec<&str> = several.collect();
+                    if several.len() > 1 && several.iter().all(|one| index.contains_key(one)) {
+                        help = format!("several are a list: `needs: [{}]`", several.join(", "));
+                    }
                     if help.is_empty() {
                         "name a phase of this plan, or leave it out".clone_into(&mut help);
                     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::Trigger;
 use crate::document::word::words;
 
 use super::freshness::{Freshness, Issue};
@@ -19,6 +20,14 @@ use super::parts::{
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
 pub const MAX_PARALLEL_DEFAULT: u32 = 4;
+
+/// The word of a plan on a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    On,
+    Off,
+}
 
 /// A checked plan. Serialised as part of the journal: a field added here needs `#[serde(default)]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +73,9 @@ pub struct Plan {
     /// Formats of other tools that are kept alongside, where the plan says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror: Option<Vec<String>>,
+    /// Triggers of checkpoints that the plan switches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub triggers: BTreeMap<Trigger, Switch>,
     /// Agents that work on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub team: Vec<NamedMember>,
@@ -155,7 +167,7 @@ pub struct Phase {
     pub on_change: Option<OnChange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<ReplanKeys>,
-    /// Its check boxes, in a plan in Markdown.
+    /// The parts of its work, as its author lists them; in a plan in Markdown its check boxes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// Verified before each attempt.
@@ -414,6 +426,7 @@ impl Plan {
             markdown: None,
             paths: BTreeMap::new(),
             mirror: None,
+            triggers: BTreeMap::new(),
             team: Vec::new(),
             notices: Vec::new(),
             requires: Vec::new(),
@@ -424,6 +437,13 @@ impl Plan {
 
     pub fn phase(&self, id: &PhaseId) -> Option<&Phase> {
         self.phases.iter().find(|phase| &phase.id == id)
+    }
+
+    /// Tasks of a phase that were open when the plan was read.
+    pub fn open_tasks(&self, phase: &Phase) -> u32 {
+        let ticked =
+            self.markdown.as_ref().and_then(|origin| origin.ticked.get(&phase.id)).copied().unwrap_or_default();
+        u32::try_from(phase.tasks.len()).unwrap_or(u32::MAX).saturating_sub(ticked)
     }
 
     /// How one phase may change this plan.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::document::spelling;
 use crate::id::PhaseId;
 use crate::markdown::Marker;
 
@@ -126,6 +127,7 @@ fn newer_format(root: &Node) -> Option<Diagnostic> {
 fn understand(root: &mut Node, diagnostics: Vec<Diagnostic>) -> Parsed {
     let mut diagnostics = diagnostics;
     listed_phases::write_out(root, &mut diagnostics);
+    spelling::settle(&Shape::Mapping(&PLAN), root, &mut diagnostics);
     let mut checker = Checker::new(diagnostics);
     checker.check(&Shape::Mapping(&PLAN), root);
     short_forms::write_out(root);

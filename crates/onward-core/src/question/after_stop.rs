@@ -53,6 +53,7 @@ pub fn after_stop(run: &Run) -> Question {
     }
     for (phase, asked) in run.replans.asked() {
         question.reasons.push(format!("{phase} wants another plan ({}): {}", asked.reason, stands(run, phase, asked)));
+        question.reasons.extend(run.proposed_edits(phase).into_iter().map(|edit| format!("  {edit}")));
         question.choices.extend(about_a_plan(run, phase, asked));
     }
     question

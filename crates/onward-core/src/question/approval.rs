@@ -14,6 +14,8 @@ pub struct DueApproval {
     pub look_at: Vec<String>,
     /// The possible answers, in the order of the plan.
     pub choices: Vec<String>,
+    /// The tool call that is asked about, where it is one.
+    pub call: Option<String>,
 }
 
 /// The answer of a person to an approval.
@@ -32,12 +34,14 @@ pub fn due_approvals(run: &Run) -> Vec<DueApproval> {
         message: run.message(phase, approval),
         look_at: run.to_be_looked_at(phase, approval),
         choices: approval.choices.clone(),
+        call: None,
     });
     let calls = run.calls().map(|(phase, call)| DueApproval {
         phase: phase.id.clone(),
         message: asked_about(call),
         look_at: Vec::new(),
         choices: vec![APPROVE.to_owned(), REJECT.to_owned()],
+        call: Some(call.id.clone()),
     });
     due.chain(calls).collect()
 }
@@ -77,7 +81,7 @@ mod tests {
 
     fn due(choices: &[&str]) -> DueApproval {
         let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
-        DueApproval { phase: PhaseId::new("gate"), message: String::new(), look_at: Vec::new(), choices }
+        DueApproval { phase: PhaseId::new("gate"), message: String::new(), look_at: Vec::new(), choices, call: None }
     }
 
     #[test]

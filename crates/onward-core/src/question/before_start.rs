@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::id::{PhaseId, RunId};
 use crate::input::Choice;
+use crate::plan::Plan;
 use crate::resume::{AnsweredBy, Finding, FindingKind, Offered, Verdict, Weight};
 use crate::run::Run;
 
@@ -19,7 +20,7 @@ const KEEPING: &str = ", and keep the rest as it is";
 const ACCEPT: &str = " --accept-stale";
 const FRESH: &str = "start fresh and keep this run in the archive";
 
-/// The run cannot simply go on: `open` is in the way of it, among all `findings`; by the plan that is kept with the run it would be
+/// The run cannot simply go on, by the plan as it was `edited` if it was: `open` is in the way of it, among all `findings`; by the plan that is kept with the run it would be
 /// `by_kept_plan`. Where one command can answer all of it, no command is offered that leads to another question.
 pub fn on_resume(
     run: &Run,
@@ -27,7 +28,7 @@ pub fn on_resume(
     open: &[Finding],
     by_kept_plan: &[Finding],
     offered: &BTreeSet<Offered>,
-    typed: &TypedWords,
+    (typed, edited): (&TypedWords, Option<&Plan>),
 ) -> Question {
     // Without its file nothing goes on but by the plan that is kept, whatever else is answered.
     let plan_gone = open.iter().any(|finding| finding.kind == FindingKind::PlanGone);
@@ -35,6 +36,12 @@ pub fn on_resume(
     let kept = if plan_gone { " --plan-from run" } else { "" };
     let left: Vec<&Finding> =
         if plan_gone { by_kept_plan } else { open }.iter().filter(|one| !is_answered(one)).collect();
+    // About what the edited plan does not have any more nothing is to be said.
+    let is_there = |finding: &&Finding| match (edited, &finding.phase) {
+        (Some(plan), Some(phase)) => plan_gone || plan.phase(phase).is_some(),
+        (None, _) | (_, None) => true,
+    };
+    let answerable: Vec<Finding> = open.iter().filter(is_there).cloned().collect();
     let mut choices = Vec::new();
     for offered in offered {
         match offered {
@@ -43,7 +50,7 @@ pub fn on_resume(
             Offered::GoOn => choices.push(go_on(go_on_words(open), &run.id, &typed.answers)),
             Offered::AcceptStale => choices
                 .push(Offer::new("go on and keep what is done as it is", format!("{again}{kept} --accept-stale"))),
-            Offered::Choice => choices.extend(about_phases(run, open, &left, &format!("{again}{kept}"))),
+            Offered::Choice => choices.extend(about_phases(run, &answerable, &left, &format!("{again}{kept}"))),
             Offered::PlanFromRun => {
                 let left: Vec<&Finding> = by_kept_plan.iter().filter(|one| !is_answered(one)).collect();
                 let (words, flag) = match accepting(&left, None) {

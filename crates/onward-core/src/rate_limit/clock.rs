@@ -7,8 +7,8 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Span, Timestamp, Zoned};
 use regex_lite::{Captures, Regex};
 
-/// A clock time that passed just now is not tomorrow's: the message was a little late, or the clocks differ a little.
-const JUST_PASSED: SignedDuration = SignedDuration::from_mins(10);
+/// A clock time that passed just now is not tomorrow's: clients leave the seconds out, and the clocks differ a little.
+const JUST_PASSED: SignedDuration = SignedDuration::from_mins(2);
 /// A date without a year that lies further back than this is next year's.
 const DAYS_BACK_MAX: i32 = 180;
 

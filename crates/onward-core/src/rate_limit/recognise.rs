@@ -1,4 +1,4 @@
-//! Whether an attempt that failed was turned away by a limit.
+//! Whether an attempt that failed was rate-limited.
 
 use std::collections::BTreeSet;
 

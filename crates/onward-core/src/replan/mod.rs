@@ -3,8 +3,10 @@
 mod facts;
 mod judge;
 mod kept;
+mod loosened;
 mod model;
 
 pub use facts::{Because, ReplanCause, Replanned, RevisionRecord};
 pub use judge::{PlanChanges, judge, may_ask};
+pub use loosened::{approvals_loosened, loosened};
 pub use model::{EXIT_REPLAN, PhaseProgress, Refused, ReplanLimits, ReplanStanding, Revision, RevisionKind};

@@ -12,9 +12,12 @@ use crate::words;
 pub(super) fn age(run: &Run, max_age: Duration, now: Timestamp) -> Option<Finding> {
     match Duration::try_from(now.duration_since(run.updated_at)) {
         Ok(age) if age <= max_age => None,
-        Ok(age) => Some(Finding::new(FindingKind::Old, format!("the run last moved {} ago", words::duration(age)))),
-        Err(_) => {
-            Some(Finding::new(FindingKind::ClockWentBack, "the run last moved in the future: the clock went back"))
+        Ok(age) => {
+            Some(Finding::new(FindingKind::Old, format!("the last change of the run was {} ago", words::duration(age))))
         }
+        Err(_) => Some(Finding::new(
+            FindingKind::ClockWentBack,
+            "the last change of the run lies in the future: the clock went back",
+        )),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn findings(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Vec<Fi
 
 fn elsewhere(then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
     let (before, after) = (then.branch.as_ref()?, now.branch.as_deref().unwrap_or("no branch"));
-    let message = format!("{after} is checked out, the run was last seen on {before}");
+    let message = format!("{after} is checked out, and the run was on {before} last");
     (before != after).then(|| Finding::new(FindingKind::BranchElsewhere, message))
 }
 

@@ -27,6 +27,8 @@ pub enum Wording {
     Plain,
     /// `resume` or `--resume`: an answer to "go on?", and to no other question.
     Resume,
+    /// `approve --resume`: an answer to an approval is none about a plan that is another one now.
+    Answer,
 }
 
 /// Whether changes of the world are taken as they are: `--accept-stale`.
@@ -80,7 +82,11 @@ pub struct Decision<'a> {
 impl Answers<'_> {
     fn settle(&self, finding: &Finding) -> bool {
         finding.kind.row().answered_by.iter().any(|by| match by {
-            AnsweredBy::Resume => self.wording == Wording::Resume,
+            AnsweredBy::Resume => match self.wording {
+                Wording::Plain => false,
+                Wording::Resume => true,
+                Wording::Answer => finding.kind != FindingKind::PlanChanged,
+            },
             AnsweredBy::AcceptStale => self.accept == Accept::Yes,
             AnsweredBy::Choice => finding.phase.as_ref().is_some_and(|phase| self.chosen.contains(phase)),
             AnsweredBy::Orphan => self.orphans == Accept::Yes,

@@ -48,6 +48,7 @@ pub enum FindingKind {
     WorldUnknown,
     PlanGone,
     PlanChanged,
+    ApprovalTaken,
     Renamed,
     Stale,
     WorkChanged,
@@ -68,6 +69,7 @@ pub enum FindingKind {
     ArtifactRestored,
     Orphan,
     MarkerDiffers,
+    FilesCameIn,
 }
 
 /// How much a finding weighs while nothing answers it. The worst of all findings wins.
@@ -107,7 +109,7 @@ pub struct FindingRow {
 }
 
 impl FindingKind {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::WorktreeGone,
         Self::BranchGone,
         Self::WorldStops,
@@ -117,6 +119,7 @@ impl FindingKind {
         Self::WorldUnknown,
         Self::PlanGone,
         Self::PlanChanged,
+        Self::ApprovalTaken,
         Self::Renamed,
         Self::Stale,
         Self::WorkChanged,
@@ -137,6 +140,7 @@ impl FindingKind {
         Self::CheckpointDamaged,
         Self::ArtifactRestored,
         Self::Orphan,
+        Self::FilesCameIn,
     ];
 
     pub fn row(self) -> FindingRow {
@@ -147,42 +151,60 @@ impl FindingKind {
             Self::WorktreeGone => row("the working tree of a fork is gone", Refuse, &[]),
             Self::BranchGone => row("the branch of the run is gone", Refuse, &[]),
             Self::WorldStops => row("a probe with `if-changed: stop` sees a change", Refuse, &[]),
-            Self::RequirementUnmet => row("a command of the plan's `requires` does not succeed", Refuse, &[]),
-            Self::BranchUnknown => row("git does not say whether the branch is there", Ask, &[AcceptStale]),
+            Self::RequirementUnmet => row("a command of the plan's `requires` fails", Refuse, &[]),
+            Self::BranchUnknown => row("git cannot say whether the branch exists", Ask, &[AcceptStale]),
             Self::WorldAsks => {
                 row("a probe with `if-changed: ask` sees a change, or the issue's text", Ask, &[AcceptStale])
             }
-            Self::WorldUnknown => row("a probe that gave an answer before gives none now", Ask, &[AcceptStale]),
-            Self::PlanGone => row("the plan file is gone, or is no plan any more", Ask, &[PlanFromRun]),
-            Self::PlanChanged => row("the plan was edited in what matters", Ask, &[Resume, PlanFromRun]),
-            Self::Renamed => row("a finished phase seems to have another id now", Ask, &[AcceptStale, Choice]),
-            Self::Stale => row("a finished phase was done with something else", Ask, &[AcceptStale, Choice]),
+            Self::WorldUnknown => row("a probe that worked before fails now", Ask, &[AcceptStale]),
+            Self::PlanGone => row("the plan file is gone, or is no longer a plan", Ask, &[PlanFromRun]),
+            Self::PlanChanged => row("the plan was edited, and the edit changes the work", Ask, &[Resume, PlanFromRun]),
+            Self::ApprovalTaken => {
+                row("an approval is gone or changed in the edited plan", Ask, &[AcceptStale, PlanFromRun])
+            }
+            Self::Renamed => {
+                row("a phase that is done, or may be, seems to have another id now", Ask, &[AcceptStale, Choice])
+            }
+            Self::Stale => row(
+                "a finished phase is stale: its definition or what it reads has changed",
+                Ask,
+                &[AcceptStale, Choice],
+            ),
             Self::WorkChanged => {
-                row("what an interrupted phase writes was changed since it ended", Ask, &[AcceptStale, Choice])
+                row("files of an interrupted phase were changed after it ended", Ask, &[AcceptStale, Choice])
             }
             Self::MarkerDiffers => {
-                row("the plan's file marks a phase otherwise than the record has it", Ask, &[AcceptStale, Choice])
+                row("the marker of a phase in the plan file differs from the record", Ask, &[AcceptStale, Choice])
             }
-            Self::InDoubt => row("nobody knows whether an outward effect happened", Ask, &[Choice]),
+            Self::InDoubt => row("it is not known whether an outward effect happened", Ask, &[Choice]),
             Self::Failed => row("a phase failed", Ask, &[Resume, Choice]),
             Self::AutoResumeDisabled => row("the configuration says `resume.auto: never`", Ask, &[Resume]),
-            Self::Old => row("the run last moved longer ago than `resume.max_age`", Ask, &[Resume]),
-            Self::ClockWentBack => row("the run last moved in the future: the clock went back", Ask, &[Resume]),
-            Self::OrphanInTheWay => row("a phase that is to be left behind or redone is at work", Ask, &[Orphan]),
+            Self::Old => row("the last change of the run is older than `resume.max_age`", Ask, &[Resume]),
+            Self::ClockWentBack => {
+                row("the last change of the run lies in the future: the clock went back", Ask, &[Resume])
+            }
+            Self::OrphanInTheWay => {
+                row("a phase that is to be abandoned or run again is still at work", Ask, &[Orphan])
+            }
             Self::WorldWarns => {
                 row("a probe with `if-changed: warn` or `rerun` sees a change, or the issue's labels", Warn, &[])
             }
-            Self::BranchElsewhere => row("another branch is checked out than when the run was last seen", Warn, &[]),
-            Self::HeadMoved => row("HEAD is another commit than the run last recorded", Warn, &[]),
-            Self::PlanTouched => row("the plan was edited in what does not matter", Note, &[]),
-            Self::StaleReruns => {
-                row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
+            Self::BranchElsewhere => {
+                row("the branch that is checked out is not the one that the run saw last", Warn, &[])
             }
-            Self::DependentsKept => row("what needs a phase that is done again is kept as it is", Warn, &[]),
-            Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
+            Self::HeadMoved => row("HEAD is not the commit that the run recorded last", Warn, &[]),
+            Self::PlanTouched => row("the plan was edited, and the edit changes no work", Note, &[]),
+            Self::StaleReruns => {
+                row("a stale phase is run again, as its `effects`, its `on-change` or a probe says", Warn, &[])
+            }
+            Self::DependentsKept => row("phases that need a phase which is run again are kept as they are", Warn, &[]),
+            Self::OutputChanged => row("files that a finished phase left were changed outside the run", Warn, &[]),
             Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::ArtifactRestored => {
-                row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
+                row("an artifact of a finished phase is gone, and is restored from its copy", Warn, &[])
+            }
+            Self::FilesCameIn => {
+                row("files of an agent are in the project, and the edited plan has no agent there", Warn, &[])
             }
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }

@@ -6,22 +6,22 @@
 
 mod age;
 mod branch;
+mod changed_outputs;
 mod decide;
-mod edges;
 mod finding;
-mod lines;
+mod line_diff;
 pub mod markers;
 mod observe;
-mod outside;
 mod page;
 mod plan_edit;
 pub mod stale;
+mod stale_dependents;
 pub mod world;
 
+pub use changed_outputs::{count_lines, has_lines, reworked};
 pub use decide::{Accept, Answers, Decision, Offered, RunStanding, Verdict, Wording, decide};
 pub use finding::{AnsweredBy, FileChanged, Finding, FindingKind, Weight};
-pub use lines::lines_changed;
-pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, observe};
-pub use outside::{count_lines, has_lines, reworked};
+pub use line_diff::lines_changed;
+pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, files_came_in, observe};
 pub use page::table;
-pub use plan_edit::{plan_edits, tell_plan_edits};
+pub use plan_edit::{approvals_taken, left_behind, plan_edits, plan_edits_in_full, tell_plan_edits};

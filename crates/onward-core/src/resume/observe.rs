@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::age::age;
 use super::finding::{Finding, FindingKind};
+use crate::plan::Plan;
 use crate::run::{PhaseStatus, Run};
 use crate::short_sha;
 
@@ -133,7 +134,9 @@ fn plan(facts: &ResumeFacts<'_>) -> Option<Finding> {
     let path = &facts.run.started.plan_path;
     let (kind, message) = match &facts.plan {
         PlanFact::Same | PlanFact::Kept => return None,
-        PlanFact::Touched => (FindingKind::PlanTouched, format!("the plan {path} was edited in what does not matter")),
+        PlanFact::Touched => {
+            (FindingKind::PlanTouched, format!("the plan {path} was edited, and the edit changes no work"))
+        }
         PlanFact::Changed => {
             (FindingKind::PlanChanged, format!("the plan {path} was changed since the run was started"))
         }
@@ -144,17 +147,30 @@ fn plan(facts: &ResumeFacts<'_>) -> Option<Finding> {
                 0 => String::new(),
                 more => format!("; and {more} more, which `onward check {path}` shows"),
             };
-            (FindingKind::PlanGone, format!("the plan {path} is no valid plan any more: {shown}{more}"))
+            (FindingKind::PlanGone, format!("the plan {path} is no longer a valid plan: {shown}{more}"))
         }
     };
     Some(Finding::new(kind, message))
+}
+
+/// Files of an agent that are in the project, or on their way there, where the edited plan has no agent any more: nothing else tells.
+pub fn files_came_in(run: &Run, revised: Option<&Plan>) -> Vec<Finding> {
+    let phases = run.files_of_former_agents(revised.unwrap_or(run.plan()));
+    let message = |phase| {
+        format!(
+            "files of an agent that worked at {phase} have come into the project, or are coming, and the plan has no agent there \
+             any more: look at them; {phase} is not done by that"
+        )
+    };
+    phases.map(|phase| Finding::about(FindingKind::FilesCameIn, phase, message(phase))).collect()
 }
 
 fn phases(run: &Run) -> impl Iterator<Item = Finding> {
     run.phases().filter_map(|(phase, state)| {
         // A doubt that a probe can settle is not put to a person.
         if state.in_doubt && phase.done_when.is_empty() {
-            let message = format!("nobody knows whether the effect of {} happened", phase.id);
+            let damage = state.damage.as_ref().map(|damage| format!(": {damage}")).unwrap_or_default();
+            let message = format!("nobody knows whether the effect of {} happened{damage}", phase.id);
             return Some(Finding::about(FindingKind::InDoubt, &phase.id, message));
         }
         (state.status == PhaseStatus::Failed).then(|| {

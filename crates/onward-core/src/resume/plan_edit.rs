@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::id::PhaseId;
-use crate::plan::{Phase, Plan, shown_names};
+use crate::plan::{Phase, Plan, Retry, definition_digest, shown_names};
+use crate::replan::approvals_loosened;
 use crate::resume::{Finding, FindingKind};
+use crate::run::{PhaseState, Run};
 
 /// Entries of one kind that are named; the rest is counted.
 const NAMED_MAX: usize = 8;
 /// Characters of a value that are shown.
 const VALUE_CHARS_MAX: usize = 100;
+/// Longer lines are shown where they differ.
+const COMPARED_CHARS_MAX: usize = 40;
+/// So much is shown in front of a difference and behind it.
+const AROUND_CHARS: usize = 12;
+/// The sign of what is left out.
+const LEFT_OUT: &str = "…";
 
 /// Keys of a phase that the author did not write.
 const WORKED_OUT: [&str; 4] = ["id", "children", "situation", "closing"];
@@ -37,6 +45,78 @@ pub fn plan_edits(old: &Plan, new: &Plan) -> Vec<String> {
     }
     told.extend((more > 0).then(|| format!("changed: {more} more")));
     told
+}
+
+/// The same with every line and every value, also of phases that are new: for whoever has to agree to it.
+pub fn plan_edits_in_full(old: &Plan, new: &Plan) -> Vec<String> {
+    let (before, after) = (phases(old), phases(new));
+    let names: BTreeMap<PhaseId, String> = shown_names(old).into_iter().chain(shown_names(new)).collect();
+    let name = |id: &PhaseId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let mut told = Vec::new();
+    for (id, phase) in after.iter().filter(|(id, _)| !before.contains_key(*id)) {
+        told.push(format!("added: {}", name(id)));
+        let keys = keys(phase, &WORKED_OUT);
+        let said = keys.iter().filter(|(_, value)| !is_unsaid(value) && **value != json!(Retry::unsaid(&phase.body)));
+        told.extend(
+            said.map(|(key, value)| format!("added: {}: {}: {}", name(id), key.replace('_', "-"), whole(value))),
+        );
+    }
+    let gone = before.keys().filter(|id| !after.contains_key(*id));
+    told.extend(gone.map(|id| format!("removed: {}", name(id))));
+    let mut differing = |what: &str, old: &Map<String, Value>, new: &Map<String, Value>| {
+        let all: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for key in all.into_iter().filter(|key| value(old, key) != value(new, key)) {
+            let (old, new) = (whole(value(old, key)), whole(value(new, key)));
+            told.push(format!("changed: {what}{}: {old} → {new}", key.replace('_', "-")));
+        }
+    };
+    differing("the plan's ", &keys(old, &NOT_OF_THE_PLAN), &keys(new, &NOT_OF_THE_PLAN));
+    for (id, old) in &before {
+        if let Some(new) = after.get(id) {
+            differing(&format!("{}: ", name(id)), &keys(old, &WORKED_OUT), &keys(new, &WORKED_OUT));
+        }
+    }
+    told
+}
+
+/// A value that stands there where the author wrote none.
+fn is_unsaid(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(keys) => keys.is_empty(),
+        Value::String(word) => ["none", "files", "normal"].contains(&word.as_str()),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A value with all that is in it, on one line.
+fn whole(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) if !text.trim_end().contains('\n') => text.trim_end().to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The approvals that an edited plan takes away, of those that a run still waits for.
+pub fn approvals_taken(run: &Run, new: Option<&Plan>) -> Option<Finding> {
+    let is_over = |id: &PhaseId| run.phase_state(id).is_some_and(PhaseState::is_finished);
+    let taken = approvals_loosened(run.plan(), new?, &is_over);
+    let message = format!("the edited plan takes approvals away: it {}", taken.join("; it "));
+    (!taken.is_empty()).then(|| Finding::new(FindingKind::ApprovalTaken, message))
+}
+
+/// How the edited plan leaves a phase at work behind: it does not have it any more, or has other work under its id.
+pub fn left_behind(run: &Run, phase: &PhaseId, new: &Plan) -> Option<&'static str> {
+    let then = run.plan().phase(phase)?;
+    match new.phase(phase) {
+        None => Some("is not in the edited plan any more"),
+        Some(now) => {
+            let other = definition_digest(run.plan(), then) != definition_digest(new, now);
+            (other || then.effects != now.effects).then_some("is other work in the edited plan")
+        }
+    }
 }
 
 /// Adds to what was found about the plan how it was edited.
@@ -105,10 +185,14 @@ fn change(key: &str, old: &Value, new: &Value) -> String {
         let first = (1..).map(|number| (number, before.next(), after.next()));
         let first = first.take_while(|(_, old, new)| old.is_some() || new.is_some()).find(|(_, old, new)| old != new);
         if let Some((number, old, new)) = first.filter(|_| several) {
-            let (old, new) = (old.map_or("nothing", cut), new.map_or("nothing", cut));
+            let (old, new) = match (old, new) {
+                (Some(old), Some(new)) => differing(old, new),
+                (old, new) => (old.map_or("nothing".to_owned(), cut), new.map_or("nothing".to_owned(), cut)),
+            };
             return format!("{key}, line {number}: {old} → {new}");
         }
-        return format!("{key}: {} → {}", cut(old), cut(new));
+        let (old, new) = differing(old, new);
+        return format!("{key}: {old} → {new}");
     }
     format!("{key}: {} → {}", written(old), written(new))
 }
@@ -116,18 +200,40 @@ fn change(key: &str, old: &Value, new: &Value) -> String {
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
-        Value::String(text) => cut(text).to_owned(),
+        Value::String(text) => cut(text),
         Value::Array(items) if items.iter().all(Value::is_string) => {
             let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            if items.is_empty() { "nothing".to_owned() } else { cut(&items.join(", ")).to_owned() }
+            if items.is_empty() { "nothing".to_owned() } else { cut(&items.join(", ")) }
         }
-        other => cut(&other.to_string()).to_owned(),
+        other => cut(&other.to_string()),
     }
 }
 
-fn cut(text: &str) -> &str {
+/// The beginning of a text, with a sign where something is left out.
+fn cut(text: &str) -> String {
     let end = text.char_indices().nth(VALUE_CHARS_MAX).map_or(text.len(), |(at, _)| at);
-    &text[..end]
+    if end < text.len() { format!("{}{LEFT_OUT}", &text[..end]) } else { text.to_owned() }
+}
+
+/// Two lines from a little before the place where they begin to differ to a little behind the one where they end to, where they are
+/// too long to be compared at a glance.
+fn differing(old: &str, new: &str) -> (String, String) {
+    if old.chars().count().max(new.chars().count()) <= COMPARED_CHARS_MAX {
+        return (old.to_owned(), new.to_owned());
+    }
+    let (before, after): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
+    let same = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+    let rest = before.len().min(after.len()) - same;
+    let same_behind =
+        before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
+    let from = same.saturating_sub(AROUND_CHARS);
+    let shown = |text: &[char]| {
+        let to = (text.len() - same_behind + AROUND_CHARS).min(text.len());
+        let (head, tail) = (if from > 0 { LEFT_OUT } else { "" }, if to < text.len() { LEFT_OUT } else { "" });
+        let middle: String = text[from..to].iter().collect();
+        format!("{head}{}{tail}", cut(&middle))
+    };
+    (shown(&before), shown(&after))
 }
 
 #[cfg(test)]
@@ -153,11 +259,40 @@ mod tests {
         assert_eq!(plan_edits(&old, &old), Vec::<String>::new());
     }
 
+    /// Whoever agrees to a plan sees all of it: what a new phase does, and each line of a script.
+    #[test]
+    fn edits_in_full_leave_nothing_out() {
+        let old = plan("  a:\n    run: |\n      cd x\n      make\n  b: { run: 'true' }\n");
+        let long = "x".repeat(VALUE_CHARS_MAX * 3);
+        let new = plan(&format!(
+            "  a:\n    run: |\n      cd y\n      make all\n  d: {{ needs: a, run: echo {long}, retry: 7 }}\n"
+        ));
+        let told = plan_edits_in_full(&old, &new);
+        assert_eq!(told[..2], ["added: d".to_owned(), "added: d: needs: [\"a\"]".to_owned()]);
+        assert!(told[2].starts_with("added: d: retry: {") && told[2].contains("\"max\":7"), "{told:?}");
+        assert_eq!(told[3], format!("added: d: run: echo {long}"));
+        assert_eq!(told[4..], ["removed: b", "changed: a: run: \"cd x\\nmake\\n\" → \"cd y\\nmake all\\n\""]);
+        assert_eq!(plan_edits_in_full(&old, &old), Vec::<String>::new());
+    }
+
     #[test]
     fn of_a_long_script_the_line_that_changed_is_told() {
         let old = plan("  a:\n    run: |\n      cd x\n      make\n");
         let new = plan("  a:\n    run: |\n      cd x\n      make all\n");
         assert_eq!(plan_edits(&old, &new), ["changed: a: run, line 2: make → make all"]);
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_that_changed_is_told() {
+        let old = plan("  a: { run: 'for i in 1 2 3 4 5; do echo \"test $i ok\"; sleep 1; done' }\n");
+        let new = plan("  a: { run: 'for i in 1 2 3; do echo \"test $i ok\"; sleep 1; done' }\n");
+        assert_eq!(
+            plan_edits(&old, &new),
+            ["changed: a: run: …r i in 1 2 3 4 5; do echo \"t… → …r i in 1 2 3; do echo \"t…"]
+        );
+        let long = |middle: &str| format!("  a: {{ run: 'make {middle}' }}\n");
+        let told = plan_edits(&plan(&long(&"x ".repeat(200))), &plan(&long(&"y ".repeat(200))));
+        assert!(told[0].chars().count() < 260 && told[0].contains("… → make y y"), "{told:?}");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edges::{self, FinishedPhaseChange};
+use super::changed_outputs;
 use super::finding::{Finding, FindingKind};
-use super::outside;
+use super::stale_dependents::{self, FinishedPhaseChange};
 use super::world::Again;
 use crate::evidence::{Evidence, Files};
 use crate::id::PhaseId;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Effects, OnChange, Phase, Plan, definition_digest};
 use crate::run::{PhaseState, PhaseStatus, Run};
 
@@ -42,7 +43,7 @@ pub fn findings(
     let plan = revised.unwrap_or(run.plan());
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
-    let writers = outside::Writers::new(run);
+    let writers = changed_outputs::Writers::new(run);
     let mut all: Vec<OwnChanges<'_>> = completed
         .filter_map(|(old, state)| Some((*by_id.get(&old.id)?, state)))
         .map(|(phase, state)| OwnChanges::new(plan, phase, state, now.get(&phase.id), &writers))
@@ -50,7 +51,7 @@ pub fn findings(
     probed(&mut all, again);
     let inherited = match changes(&all) {
         none if none.is_empty() => BTreeMap::new(),
-        first => edges::spread(plan, &all.iter().map(|own| &own.phase.id).collect(), first),
+        first => stale_dependents::spread(plan, &all.iter().map(|own| &own.phase.id).collect(), first),
     };
     let done: Vec<&PhaseId> = all.iter().map(|own| &own.phase.id).collect();
     let mut found = Vec::new();
@@ -60,16 +61,13 @@ pub fn findings(
         if !reasons.is_empty() {
             found.extend(weighed(own.phase, own.wish, &reasons.join("; ")));
         }
-        found.extend(outside::finding(&own.phase.id, own.outside));
+        found.extend(changed_outputs::finding(&own.phase.id, own.outside));
     }
     if found.iter().any(|finding| finding.kind == FindingKind::StaleReruns) {
         found.extend(dependents_kept(plan, &done.into_iter().collect(), &found));
     }
     if let Some(revised) = revised {
-        for (old, new) in renamed(run, revised) {
-            let message = format!("phase {new} of the edited plan is what {old} was, which is done: is it the same?");
-            found.push(Finding::about(FindingKind::Renamed, &new, message));
-        }
+        found.extend(renamed(run, revised).into_iter().map(|(old, new)| of_another_id(run, &old, &new)));
     }
     found
 }
@@ -85,11 +83,11 @@ fn dependents_kept(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) ->
     };
     let (again, stale) = (of(&[FindingKind::StaleReruns]), of(&[FindingKind::StaleReruns, FindingKind::Stale]));
     let behind = again.into_iter().filter_map(|id| {
-        let kept = edges::dependents_kept(plan, id, |other| done.contains(other) && !stale.contains(other));
+        let kept = stale_dependents::dependents_kept(plan, id, |other| done.contains(other) && !stale.contains(other));
         let names: Vec<&str> = kept.iter().take(PATHS_SHOWN_MAX).map(|phase| phase.as_str()).collect();
         let (names, more) = (names.join(", "), and_more(kept.len()));
         let message =
-            format!("phase {id} is done again, and {names}{more}, behind it, is kept: --from {id} does both again");
+            format!("phase {id} is run again; {names}{more}, which needs it, is kept: --from {id} runs both again");
         (!kept.is_empty()).then(|| Finding::about(FindingKind::DependentsKept, id, message))
     });
     behind.collect()
@@ -127,7 +125,7 @@ impl<'a> OwnChanges<'a> {
         phase: &'a Phase,
         state: &PhaseState,
         now: Option<&Evidence>,
-        writers: &outside::Writers<'_>,
+        writers: &changed_outputs::Writers<'_>,
     ) -> Self {
         let mut reasons = Vec::new();
         if let Some(seen) = &state.seen {
@@ -141,7 +139,7 @@ impl<'a> OwnChanges<'a> {
             }
             reasons.extend(reads_changed(seen.reads.as_ref(), now.and_then(|now| now.reads.as_ref())));
         }
-        let (missing, outside) = outside::left_behind(phase, state, now, writers);
+        let (missing, outside) = changed_outputs::left_behind(phase, state, now, writers);
         reasons.extend(
             missing
                 .iter()
@@ -182,12 +180,34 @@ pub(super) fn and_more(total: usize) -> String {
     if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
-/// Finished phases that the edited plan no longer has, each with the new phase that does the same work.
+/// A phase of the edited plan that is what another one was, which is done, or of which nobody knows whether it is.
+fn of_another_id(run: &Run, old: &PhaseId, new: &PhaseId) -> Finding {
+    if is_in_doubt(run, old) {
+        let message = format!("nobody knows whether the effect of {new} happened, which was called {old}");
+        return Finding::about(FindingKind::InDoubt, new, message);
+    }
+    let done = run.phase_state(old).is_some_and(PhaseState::is_finished);
+    let state = if done { "is done" } else { "may be done" };
+    let message = format!("phase {new} of the edited plan is what {old} was, which {state}: is it the same?");
+    Finding::about(FindingKind::Renamed, new, message)
+}
+
+/// Whether only a person can say what became of a phase.
+pub fn is_in_doubt(run: &Run, phase: &PhaseId) -> bool {
+    let no_probe = run.plan().phase(phase).is_some_and(|phase| phase.done_when.is_empty());
+    no_probe && run.phase_state(phase).is_some_and(|state| state.in_doubt)
+}
+
+/// Phases that are done, or may be, and that the edited plan no longer has, each with the new phase that does the same work.
 pub fn renamed(run: &Run, revised: &Plan) -> Vec<(PhaseId, PhaseId)> {
     let added: Vec<&Phase> = revised.phases.iter().filter(|phase| run.phase_state(&phase.id).is_none()).collect();
     let mut taken = BTreeSet::new();
     let mut pairs = Vec::new();
-    let gone = run.phases().filter(|(phase, state)| state.is_finished() && revised.phase(&phase.id).is_none());
+    let may_be_done = |state: &PhaseState| {
+        let open = state.in_doubt || state.probe.is_some();
+        state.is_finished() || (open && !mutant::is(Mutant::ForgetADoubtByItsName))
+    };
+    let gone = run.phases().filter(|(phase, state)| may_be_done(state) && revised.phase(&phase.id).is_none());
     for (old, state) in gone {
         let then = state.seen.as_ref().map(|seen| seen.definition.clone());
         let then = then.filter(|digest| !digest.is_empty()).unwrap_or_else(|| definition_digest(run.plan(), old));

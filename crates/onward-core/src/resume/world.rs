@@ -63,7 +63,7 @@ impl Again<'_> {
 fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&ProbeSeen>) -> Option<Finding> {
     let before = then?.hash.as_ref()?;
     let kind = if means == IfChanged::Rerun { FindingKind::WorldWarns } else { kind_of(means)? };
-    let then = if means == IfChanged::Rerun { ", and what was done with it is done again" } else { "" };
+    let then = if means == IfChanged::Rerun { ", and the phases that depend on it are run again" } else { "" };
     match now.map(|now| (&now.hash, &now.excerpt)) {
         Some((Some(after), _)) if after == before => None,
         Some((Some(_), excerpt)) => {

@@ -152,7 +152,7 @@ impl Pools<'_> {
     fn spent(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
         self.of_pools(candidate).find_map(|(name, limit, usage)| {
             let (most, spent) = (limit?.budget?, usage?.spent);
-            let shared = SharedBudget { limit: Some(name.to_owned()), most, spent };
+            let shared = SharedBudget { limit: Some(name.to_owned()), most, spent, is_part: false };
             shared.is_used_up().then_some(Obstacle::Budget(shared))
         })
     }

@@ -9,10 +9,13 @@ use super::state::{Before, PhaseState, PhaseStatus, Run};
 use crate::agent::RejectedCall;
 use crate::event::{AgentEnded, AgentHow, CallAnswer, Event, Outcome};
 use crate::id::PhaseId;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Body, Phase};
 
 /// Rejected calls that are remembered; of what is forgotten a person is asked again.
 const REJECTED_KEPT_MAX: usize = 50;
+/// Of the hash of a call that is its id: short enough to type, long enough that no two calls of a phase have the same.
+const ID_CHARS: usize = 8;
 /// Of the agent's reason.
 const REASON_BYTES_MAX: usize = 1_000;
 
@@ -29,6 +32,8 @@ pub struct AgentCalls {
 /// A call that the agent was kept from making.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCall {
+    /// The name by which a person's answer tells it from every other one.
+    pub id: String,
     pub tool: String,
     pub input: String,
     /// The agent's last words before it.
@@ -80,8 +85,9 @@ impl AgentCalls {
     /// The digest of the approved call.
     pub fn approved(&self) -> Option<&str> {
         let call = self.open.as_ref()?;
-        let approved = call.answer.as_ref().is_some_and(|answer| answer.is == CallAnswer::Approved);
-        call.digest.as_deref().filter(|_| approved)
+        let approved =
+            |answer: &GivenAnswer| answer.is == CallAnswer::Approved || mutant::is(Mutant::MakeARejectedCall);
+        call.digest.as_deref().filter(|_| call.answer.as_ref().is_some_and(approved))
     }
 
     /// As an agent is told of them in words.
@@ -126,14 +132,25 @@ pub(super) struct CallEnd<'a> {
     pub(super) answer_given: bool,
 }
 
+/// The name of the call with which this attempt ended: no attempt ends with two.
+fn id_of(phase: &PhaseId, attempt: u32, (tool, input): (&str, &str), digest: Option<&str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [phase.as_str(), &attempt.to_string(), tool, input, digest.unwrap_or_default()] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..ID_CHARS].to_owned()
+}
+
 /// The call with which an attempt ended.
-fn deferred(ended: &AgentEnded) -> Option<AgentCall> {
+fn deferred(phase: &PhaseId, attempt: u32, ended: &AgentEnded) -> Option<AgentCall> {
     let AgentHow::Deferred { tool, input, digest } = &ended.how else { return None };
     let reason = ended.text.clone().map(|mut text| {
         text.truncate(text.floor_char_boundary(REASON_BYTES_MAX));
         text
     });
     Some(AgentCall {
+        id: id_of(phase, attempt, (tool, input), digest.as_deref()),
         tool: tool.clone(),
         input: input.clone(),
         reason: reason.filter(|text| !text.trim().is_empty()),
@@ -179,44 +196,40 @@ impl Run {
             if came_to_its_end {
                 calls.unclear = None;
             }
-            if let Some(call) = calls.open.take_if(|call| end.answer_given && call.answer.is_some()) {
+            let used_up = end.answer_given && !mutant::is(Mutant::ApproveACallTwice);
+            if let Some(call) = calls.open.take_if(|call| used_up && call.answer.is_some()) {
                 let approved = call.answer.as_ref().is_some_and(|answer| answer.is == CallAnswer::Approved);
                 calls.unclear = (approved && !came_to_its_end).then(|| call.in_words());
             } else if let Some(call) = calls.open.as_mut().filter(|_| not_taken) {
                 call.by_prompt = true;
             }
-            if let Some(call) = end.agent.and_then(deferred) {
+            let attempt = state.attempts;
+            if let Some(call) = end.agent.and_then(|ended| deferred(phase, attempt, ended)) {
                 calls.open = Some(call);
             }
         });
     }
 
-    pub(super) fn apply_to_the_calls(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::CallAsked { phase } => {
-                self.change(phase, |state| {
-                    assert!(
-                        state.attempt.is_none() && !state.is_finished(),
-                        "a call of {phase} waits after its attempt"
-                    );
-                    let open = state.agent.as_deref().and_then(|agent| agent.calls.open.as_ref());
-                    assert!(open.is_some_and(|call| call.answer.is_none()), "a call of {phase} waits");
-                    (state.status, state.external) = (PhaseStatus::Waiting, Some(ExternalState::Call { at }));
-                    (state.not_before, state.error) = (None, None);
-                    state.unknowns_in_a_row = 0;
-                });
+    pub(super) fn call_asked(&mut self, phase: &PhaseId, at: Timestamp) {
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none() && !state.is_finished(), "a call of {phase} waits after its attempt");
+            let open = state.agent.as_deref().and_then(|agent| agent.calls.open.as_ref());
+            assert!(open.is_some_and(|call| call.answer.is_none()), "a call of {phase} waits");
+            (state.status, state.external) = (PhaseStatus::Waiting, Some(ExternalState::Call { at }));
+            (state.not_before, state.error) = (None, None);
+            state.unknowns_in_a_row = 0;
+        });
+    }
+
+    pub(super) fn call_answered(&mut self, phase: &PhaseId, answer: GivenAnswer) {
+        self.change(phase, |state| {
+            assert!(waiting_call(state).is_some(), "a call of {phase} is answered when it was asked about");
+            if let Some(agent) = state.agent.as_deref_mut().filter(|_| !mutant::is(Mutant::ForgetAnAnswer)) {
+                agent.calls.answered(answer);
             }
-            Event::CallAnswered { phase, answer, by, reason } => self.change(phase, |state| {
-                assert!(waiting_call(state).is_some(), "a call of {phase} is answered when it was asked about");
-                let answer = GivenAnswer { is: *answer, by: by.clone(), reason: reason.clone() };
-                if let Some(agent) = state.agent.as_deref_mut() {
-                    agent.calls.answered(answer);
-                }
-                (state.status, state.external) = (PhaseStatus::Pending, None);
-                state.last_end = Some(Before::Answered);
-            }),
-            _ => unreachable!("nothing about a call"),
-        }
+            (state.status, state.external) = (PhaseStatus::Pending, None);
+            state.last_end = Some(Before::Answered);
+        });
     }
 }
 

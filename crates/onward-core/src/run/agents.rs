@@ -37,6 +37,8 @@ pub struct AgentState {
     pub turns: u64,
     pub tokens: u64,
     pub cost_nano_usd: u64,
+    /// An attempt ended before it could tell all that it used: the sums are what is known at least.
+    pub is_part: bool,
     /// Tokens of its session so far, where its client counts those.
     pub session_tokens: u64,
     /// Times that its context was full.
@@ -57,12 +59,13 @@ impl AgentState {
     /// As it is when the phase is done anew: only what it has cost stays.
     #[must_use]
     pub(super) fn anew(self) -> Self {
-        let Self { agent, turns, tokens, cost_nano_usd, .. } = self;
-        Self { agent, turns, tokens, cost_nano_usd, ..Self::default() }
+        let Self { agent, turns, tokens, cost_nano_usd, is_part, .. } = self;
+        Self { agent, turns, tokens, cost_nano_usd, is_part, ..Self::default() }
     }
 
     /// Turns, tokens and cost of one more attempt.
     fn take(&mut self, ended: &AgentEnded) {
+        self.is_part |= ended.is_part;
         self.turns = self.turns.saturating_add(ended.turns);
         self.tokens = self.tokens.saturating_add(ended.tokens);
         if ended.how != AgentHow::Done && mutant::is(Mutant::ForgetACost) {
@@ -130,7 +133,7 @@ pub(super) fn hands_off(how: &AgentHow, agent: Option<&AgentState>) -> bool {
     let (hand_offs, lost) = agent.map_or((0, 0), |agent| (agent.hand_offs, agent.lost_sessions));
     match how {
         AgentHow::Exhausted => hand_offs < HAND_OFFS_MAX || mutant::is(Mutant::HandOnForEver),
-        AgentHow::SessionUnknown => lost < LOST_SESSIONS_MAX,
+        AgentHow::SessionUnknown => lost < LOST_SESSIONS_MAX || mutant::is(Mutant::LoseSessionsForEver),
         AgentHow::Done
         | AgentHow::Limited { .. }
         | AgentHow::Overloaded { .. }
@@ -151,10 +154,19 @@ pub(super) fn is_a_round(outcome: &Outcome, ended: &AgentEnded) -> bool {
 }
 
 impl Run {
-    /// The cost of all agents of this run; none where no agent was at work.
+    /// The cost of all agents of this run, those that made plans for it included; none where no agent was at work.
     pub fn cost_nano_usd(&self) -> Option<u64> {
-        let costs = self.phases.iter().chain(self.removed.values()).filter_map(|state| state.agent.as_deref());
-        costs.map(|agent| agent.cost_nano_usd).reduce(u64::saturating_add)
+        let of_plans = self.replans.paid().map(|paid| paid.cost_nano_usd);
+        self.all_agents().map(|agent| agent.cost_nano_usd).chain(of_plans).reduce(u64::saturating_add)
+    }
+
+    /// Whether some agent was ended before it could tell all that it had used.
+    pub fn cost_is_part(&self) -> bool {
+        self.all_agents().any(|agent| agent.is_part) || self.replans.paid().is_some_and(|paid| paid.is_part)
+    }
+
+    fn all_agents(&self) -> impl Iterator<Item = &AgentState> {
+        self.phases.iter().chain(self.removed.values()).filter_map(|state| state.agent.as_deref())
     }
 
     pub(super) fn agent_begun(&mut self, phase: &PhaseId, begun: Option<&AgentBegun>) {
@@ -222,7 +234,9 @@ impl Run {
             }
             let deferred = agent_calls::waits(Some(ended)) && super::decide::counts_as_failure(outcome);
             if handed_off || for_shared_money || deferred {
-                state.failures = state.failures.saturating_sub(1);
+                // An end that we asked for was not counted: there is nothing to give back.
+                let counted = super::decide::counts_as_failure(outcome) || error.is_some();
+                state.failures = state.failures.saturating_sub(u32::from(counted));
                 counts = false;
             }
         });

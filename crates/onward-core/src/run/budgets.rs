@@ -18,6 +18,8 @@ pub struct SharedBudget {
     pub limit: Option<String>,
     pub most: Budget,
     pub spent: Budget,
+    /// More was spent than is known.
+    pub is_part: bool,
 }
 
 impl SharedBudget {
@@ -38,6 +40,7 @@ impl SharedBudget {
         let tokens = self.most.tokens.map(|most| (format!("{most} tokens"), format!("{used} tokens")));
         let (most, spent): (Vec<String>, Vec<String>) = money.into_iter().chain(tokens).unzip();
         let (most, spent) = (most.join(", "), spent.join(", "));
+        let spent = if self.is_part { format!("at least {spent}") } else { spent };
         match &self.limit {
             None => {
                 format!("the budget of the run ({most}) is used up: {spent}; a start with a higher --budget goes on")
@@ -53,7 +56,7 @@ pub(super) fn money_is_used_up(most: u64, so_far: u64) -> bool {
     so_far.saturating_add(REMAINDER_NANO_USD) >= most
 }
 
-pub(super) fn is_an_agents(phase: &Phase) -> bool {
+pub(in crate::run) fn is_an_agents(phase: &Phase) -> bool {
     matches!(phase.body, Body::Agent(_))
 }
 
@@ -74,11 +77,22 @@ pub fn told(run: &Run, phase: &Phase, own: Budget) -> Budget {
 }
 
 impl Run {
+    /// The dollars that an agent may cost that is asked for another plan; none where nobody has set a budget.
+    pub fn left_for_a_plan(&self) -> Option<f64> {
+        let budget = self.budget()?;
+        Some((budget.most.usd? - budget.spent.usd.unwrap_or(0.0)).max(0.0))
+    }
+
     /// The budget of the whole run, as the last start that gave one gave it.
     pub fn budget(&self) -> Option<SharedBudget> {
         let most = Budget { usd: self.limits.budget_nano_usd.map(usd), tokens: None };
         let spent = Budget { usd: Some(usd(self.cost_nano_usd().unwrap_or(0))), tokens: None };
-        most.usd.is_some().then_some(SharedBudget { limit: None, most, spent })
+        most.usd.is_some().then_some(SharedBudget { limit: None, most, spent, is_part: self.cost_is_part() })
+    }
+
+    /// The largest cost of all agents together, where a start has named one.
+    pub fn budget_nano_usd(&self) -> Option<u64> {
+        self.limits.budget_nano_usd
     }
 
     /// The budgets that an attempt at this phase draws on, beside the phase's own.
@@ -86,7 +100,7 @@ impl Run {
         let of_limits = phase.pools().into_iter().filter_map(|name| {
             let most = self.plan().limits.get(name)?.budget?;
             let spent = self.limits.usage.get(name).map(|usage| usage.spent).unwrap_or_default();
-            Some(SharedBudget { limit: Some(name.to_owned()), most, spent })
+            Some(SharedBudget { limit: Some(name.to_owned()), most, spent, is_part: false })
         });
         let of_the_run = is_an_agents(phase).then(|| self.budget()).flatten();
         of_the_run.into_iter().chain(of_limits.collect::<Vec<_>>())

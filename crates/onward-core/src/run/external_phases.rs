@@ -9,7 +9,7 @@ use super::redacted_values::uses_what_was_cut;
 use super::schedule;
 use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
-use super::state::{Before, PhaseState, PhaseStatus, Run};
+use super::state::{Before, PhaseState, PhaseStatus, Run, RunStatus};
 use super::wait_limits::{self, Wait};
 use super::{agent_calls, agents};
 use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest, Urgency};
@@ -98,7 +98,14 @@ impl Run {
 
     pub(super) fn failure_allows(&self) -> bool {
         let goes_on = self.plan().on_failure == PlanFailure::Continue && !a_failure_stops(self);
-        self.derived.failed == 0 || goes_on || self.main_ended.is_some()
+        self.derived.failed == 0 || goes_on || self.main_ended.is_some() || self.failures_are_of_others()
+    }
+
+    /// One phase alone is wanted, and what failed is no part of it.
+    pub(super) fn failures_are_of_others(&self) -> bool {
+        let failed = |at: &&usize| self.phases[**at].status == PhaseStatus::Failed;
+        let failed = || self.derived.with_error.iter().filter(failed).map(|&at| &self.plan().phases[at].id);
+        self.only.as_ref().is_some_and(|only| !failed().any(|phase| self.is_within(phase, only)))
     }
 
     pub(super) fn is_the_one_wanted(&self, at: usize) -> bool {
@@ -185,7 +192,10 @@ impl Run {
 
     /// The phase that somebody who asks is to do: what is begun first, then what could begin.
     pub fn next_for_others(&self, now: Timestamp) -> Result<&Phase, NoNext> {
-        if self.derived.finished == self.phases.len() {
+        // A run without phases holds a saved state, which says itself when it is done.
+        if self.derived.finished == self.phases.len()
+            && (!self.phases.is_empty() || self.status() == RunStatus::Completed)
+        {
             return Err(NoNext::Completed);
         }
         let external = |at: &&usize| as_external(&self.plan().phases[**at]).is_some();
@@ -219,33 +229,32 @@ impl Run {
         ends.min()
     }
 
-    pub(super) fn apply_what_others_said(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::ApprovalAsked { phase } => {
-                assert!(!self.is_blocked(phase), "{phase} is asked about before what it needs is done");
-                self.change(phase, |state| {
-                    assert!(!state.is_finished() && state.external.is_none(), "{phase} is asked about once");
-                    (state.status, state.external) = (PhaseStatus::Waiting, Some(ExternalState::Asked { at }));
-                    (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
-                    (state.not_before, state.error) = (None, None);
-                });
-                self.label_is_due(phase);
-            }
-            Event::ApprovalAnswered { phase, choice, .. } => self.change(phase, |state| {
-                assert_eq!(state.status, PhaseStatus::Waiting, "{phase} is answered when it was asked about");
-                state.external = Some(ExternalState::Answered { choice: choice.clone() });
-                state.ended_at = Some(at);
-            }),
-            Event::Reported { phase, report, .. } => {
-                self.reported(phase, report, at);
-                self.report_is_remembered(phase, report);
-                self.taken_up_by_others();
-            }
-            _ => unreachable!("nothing that others said"),
-        }
+    pub(super) fn approval_asked(&mut self, phase: &PhaseId, at: Timestamp) {
+        assert!(!self.is_blocked(phase), "{phase} is asked about before what it needs is done");
+        self.change(phase, |state| {
+            assert!(!state.is_finished() && state.external.is_none(), "{phase} is asked about once");
+            (state.status, state.external) = (PhaseStatus::Waiting, Some(ExternalState::Asked { at }));
+            (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
+            (state.not_before, state.error) = (None, None);
+        });
+        self.label_is_due(phase);
     }
 
-    fn reported(&mut self, phase: &PhaseId, report: &ExternalReport, at: Timestamp) {
+    pub(super) fn approval_answered(&mut self, phase: &PhaseId, choice: &str, at: Timestamp) {
+        self.change(phase, |state| {
+            assert_eq!(state.status, PhaseStatus::Waiting, "{phase} is answered when it was asked about");
+            state.external = Some(ExternalState::Answered { choice: choice.to_owned() });
+            state.ended_at = Some(at);
+        });
+    }
+
+    pub(super) fn reported(&mut self, phase: &PhaseId, report: &ExternalReport, at: Timestamp) {
+        self.apply_report(phase, report, at);
+        self.report_is_remembered(phase, report);
+        self.taken_up_by_others();
+    }
+
+    fn apply_report(&mut self, phase: &PhaseId, report: &ExternalReport, at: Timestamp) {
         let if_silent = as_external(&self.plan().phases[self.at(phase)]).map(|external| external.if_silent);
         match report {
             ExternalReport::Started { attempt } => {
@@ -359,6 +368,7 @@ pub(super) fn end(run: &Run) -> Option<Event> {
     if run.snapshot_is_wanted()
         || run.vcs.begun.is_some()
         || run.vcs.rewinding.is_some()
+        || run.integration_begun().is_some()
         || run.marks_wanted().next().is_some()
         || run.labels_are_left()
         || !run.derived.running.is_empty()

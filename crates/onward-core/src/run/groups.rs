@@ -38,15 +38,9 @@ impl Run {
         Some(self.plan().concurrency.as_ref()?.group_of(&self.started.inputs))
     }
 
-    pub(super) fn apply_to_the_group(&mut self, event: &Event, at: Timestamp) {
-        self.group = match event {
-            Event::GroupAwaited { group, by } => {
-                let since = self.group.as_ref().map_or(at, |awaited| awaited.since);
-                Some(AwaitedGroup { group: group.clone(), by: by.clone(), since })
-            }
-            Event::GroupEntered { .. } => None,
-            _ => unreachable!("not about groups"),
-        };
+    pub(super) fn group_awaited(&mut self, group: &str, by: Option<&RunId>, at: Timestamp) {
+        let since = self.group.as_ref().map_or(at, |awaited| awaited.since);
+        self.group = Some(AwaitedGroup { group: group.to_owned(), by: by.cloned(), since });
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct PlanIndex {
     pub(super) tasks: Vec<Vec<usize>>,
     /// Whether any phase requires something.
     pub(super) requires: bool,
+    /// Phases with more open tasks than one phase should have.
+    pub(super) too_many_tasks: Vec<usize>,
 }
 
 impl PlanIndex {
@@ -87,6 +89,7 @@ impl PlanIndex {
             class,
             tasks: tasks(plan),
             requires: plan.phases.iter().any(|phase| !phase.requires.is_empty()),
+            too_many_tasks: (0..plan.phases.len()).filter(|&at| has_too_many_tasks(plan, &plan.phases[at])).collect(),
         }
     }
 
@@ -165,4 +168,10 @@ fn classes(plan: &Plan) -> Vec<u32> {
         *known.entry((locks, pools, writes)).or_insert(next)
     };
     plan.phases.iter().map(class).collect()
+}
+
+/// The parts that a phase was taken apart into have the tasks of the whole, which was asked about.
+fn has_too_many_tasks(plan: &Plan, phase: &Phase) -> bool {
+    let whole = !phase.tasks.is_empty() && phase.situation.parent.is_none();
+    whole && plan.replan_rules(Some(phase)).too_complex(None, Some(plan.open_tasks(phase)))
 }

@@ -120,19 +120,15 @@ impl Run {
         }
     }
 
-    pub(super) fn apply_to_the_labels(&mut self, event: &Event) {
-        match event {
-            Event::IssueLabelled { phase, labels, .. } => {
-                self.labels.due.retain(|due| due != phase);
-                self.labels.trouble = None;
-                self.issue_has(labels);
-            }
-            Event::IssueNotLabelled { reason, .. } => {
-                self.labels.held = true;
-                self.labels.trouble = Some(reason.clone());
-            }
-            _ => unreachable!("not about labels"),
-        }
+    pub(super) fn issue_labelled(&mut self, phase: &PhaseId, labels: &[String]) {
+        self.labels.due.retain(|due| due != phase);
+        self.labels.trouble = None;
+        self.issue_has(labels);
+    }
+
+    pub(super) fn issue_not_labelled(&mut self, reason: &str) {
+        self.labels.held = true;
+        self.labels.trouble = Some(reason.to_owned());
     }
 
     /// Labels that the run set itself are no change from outside.

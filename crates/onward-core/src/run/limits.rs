@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::Usage;
 use super::state::{Before, PhaseStatus, Run};
-use crate::event::{Event, LimitHit, StopReason};
+use crate::event::{LimitHit, StopReason};
 use crate::id::PhaseId;
 use crate::input::Bounds;
 use crate::mutant::{self, Mutant};
@@ -64,16 +64,8 @@ impl Run {
         self.limits.retry_at = None;
     }
 
-    pub(super) fn apply_to_the_limits(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::LimitHit(hit) => self.limit_hit(hit, at),
-            Event::RunPaused { reason, until } => self.paused(*reason, *until),
-            _ => unreachable!("not about limits"),
-        }
-    }
-
     /// The failure before it was none: it uses no retry, and whoever draws on the limit waits.
-    fn limit_hit(&mut self, event: &LimitHit, at: Timestamp) {
+    pub(super) fn limit_hit(&mut self, event: &LimitHit, at: Timestamp) {
         let hit = RecognisedLimit {
             limits: event.limits.clone(),
             until: event.until,
@@ -100,7 +92,7 @@ impl Run {
         });
     }
 
-    fn paused(&mut self, reason: StopReason, until: Option<Timestamp>) {
+    pub(super) fn paused(&mut self, reason: StopReason, until: Option<Timestamp>) {
         assert!(
             self.derived.running.is_empty() || self.stopped.is_some(),
             "run {} is paused with phases at work",

@@ -110,17 +110,16 @@ impl Run {
         self.outbox.due.iter().find(|notice| notice.number == number)
     }
 
-    pub(super) fn apply_to_the_notices(&mut self, event: &Event) {
-        match event {
-            Event::NoticeSent { notice } => self.outbox.due.retain(|due| due.number != *notice),
-            Event::NoticeFailed { notice, reason, retry_at: None } => self.outbox.give_up(*notice, reason),
-            Event::NoticeFailed { notice, reason, retry_at } => {
-                if let Some(due) = self.outbox.due.iter_mut().find(|due| due.number == *notice) {
-                    due.tries += 1;
-                    (due.not_before, due.last_error) = (*retry_at, Some(reason.clone()));
-                }
-            }
-            _ => unreachable!("not about notices"),
+    pub(super) fn notice_sent(&mut self, notice: u32) {
+        self.outbox.due.retain(|due| due.number != notice);
+    }
+
+    pub(super) fn notice_failed(&mut self, notice: u32, reason: &str, retry_at: Option<Timestamp>) {
+        if retry_at.is_none() {
+            self.outbox.give_up(notice, reason);
+        } else if let Some(due) = self.outbox.due.iter_mut().find(|due| due.number == notice) {
+            due.tries += 1;
+            (due.not_before, due.last_error) = (retry_at, Some(reason.to_owned()));
         }
     }
 

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use super::decide::ended::failure_of;
 use super::requirements::RequirementState;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
-use super::{external_phases, verification, worktrees};
-use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
+use super::{agents, external_phases, verification, worktrees};
+use crate::event::{Claimed, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
 use crate::evidence::{Evidence, LastLook, WorldSeen};
+use crate::failure::FailureCode;
 use crate::id::{Generation, PhaseId};
 use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
@@ -47,21 +48,6 @@ fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseI
 }
 
 impl Run {
-    pub(super) fn apply_what_was_seen(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
-            Event::PlanRevised(revised) => self.plan_revised(revised),
-            Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
-            Event::PhaseProbed { phase, answer, error } => {
-                if let Some(error) = error {
-                    self.it_was_not_done(phase, error);
-                }
-                self.phase_probed(phase, *answer);
-            }
-            _ => unreachable!("nothing that was seen"),
-        }
-    }
-
     pub(super) fn plan_revised(&mut self, revised: &PlanRevised) {
         self.started = Arc::new(RunStarted {
             plan_digest: revised.plan_digest.clone(),
@@ -108,7 +94,10 @@ impl Run {
     /// A probe that the plan no longer has cannot speak: what it was to tell, only a person can, if anybody has to.
     fn without_a_probe(&mut self) {
         for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
+            // What an agent claims in its worktree is nobody's word where the phase is no agent's any more.
+            let disowned = state.own.is_some() && agents::work(phase).is_none();
             let can_tell = match &state.probe {
+                Some(_) if disowned => false,
                 Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => {
                     verification::is_wanted(phase) || state.own.is_some()
                 }
@@ -132,7 +121,7 @@ impl Run {
         self.whole_is_due = true;
     }
 
-    fn stale_accepted(&mut self, phase: &PhaseId, mut seen: Box<Evidence>) {
+    pub(super) fn stale_accepted(&mut self, phase: &PhaseId, mut seen: Box<Evidence>) {
         self.change(phase, |state| {
             if let Some(artifacts) = seen.artifacts.take() {
                 state.artifacts = artifacts;
@@ -141,7 +130,7 @@ impl Run {
         });
     }
 
-    fn world_seen(&mut self, world: &WorldSeen, findings: &[Finding], at: Timestamp) {
+    pub(super) fn world_seen(&mut self, world: &WorldSeen, findings: &[Finding], at: Timestamp) {
         self.vcs.branch_moved |= self.branch() != world.branch.as_deref();
         self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
         if let Some(issue) = &world.issue {
@@ -180,14 +169,28 @@ impl Run {
         self.change(phase, |state| state.probe = Some(due));
     }
 
-    fn phase_probed(&mut self, phase: &PhaseId, answer: ProbeAnswer) {
+    pub(super) fn probe_answered(&mut self, phase: &PhaseId, answer: ProbeAnswer, error: Option<&PhaseError>) {
+        if let Some(error) = error {
+            self.it_was_not_done(phase, error);
+        }
+        self.phase_probed(phase, answer, error);
+    }
+
+    fn phase_probed(&mut self, phase: &PhaseId, answer: ProbeAnswer, error: Option<&PhaseError>) {
+        let not_integrated = error.is_some_and(|error| error.code == FailureCode::NotIntegrated);
         self.change(phase, |state| match answer {
             // What the attempt claims is kept for the next time that the probe is asked.
             ProbeAnswer::CannotTell => {}
             ProbeAnswer::Done => worktrees::proven(state),
             ProbeAnswer::NotDone => {
                 worktrees::not_proven(state);
-                if let Some(ProbeDue::AfterTheRun(_)) = state.probe.take() {
+                let counts = match state.probe.take() {
+                    Some(ProbeDue::AfterTheRun(_)) => true,
+                    Some(ProbeDue::AfterAStop(_) | ProbeDue::BeforeARerun(_)) => not_integrated,
+                    // The end itself was counted when it was recorded.
+                    Some(ProbeDue::AfterACut(_)) | None => false,
+                };
+                if counts {
                     (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
                 }
             }

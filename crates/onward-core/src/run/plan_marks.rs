@@ -85,28 +85,22 @@ impl Run {
         }
     }
 
-    pub(super) fn apply_to_the_marks(&mut self, event: &Event) {
-        match event {
-            Event::MarkersTaken { completed, skipped } => self.markers_taken(completed, skipped),
-            Event::PhaseMarked { phase } => {
-                self.marks.due.remove(phase);
-                self.marks.known.insert(phase.clone(), Marker::Completed);
+    pub(super) fn phase_marked(&mut self, phase: &PhaseId) {
+        self.marks.due.remove(phase);
+        self.marks.known.insert(phase.clone(), Marker::Completed);
+    }
+
+    pub(super) fn markers_settled(&mut self, marks: &[PhaseMark]) {
+        for PhaseMark { phase, marker } in marks {
+            self.marks.known.insert(phase.clone(), *marker);
+            if self.phase_state(phase).is_some_and(|state| state.status == PhaseStatus::Completed) {
+                self.mark_is_due(phase);
             }
-            Event::PhaseNotMarked { .. } => self.marks.held = true,
-            Event::MarkersSettled { marks } => {
-                for PhaseMark { phase, marker } in marks {
-                    self.marks.known.insert(phase.clone(), *marker);
-                    if self.phase_state(phase).is_some_and(|state| state.status == PhaseStatus::Completed) {
-                        self.mark_is_due(phase);
-                    }
-                }
-            }
-            _ => unreachable!("not about markers"),
         }
     }
 
     /// Work that was done before the run is none of its work: no checkpoint of its own, no part of a commit.
-    fn markers_taken(&mut self, completed: &[PhaseId], skipped: &[PhaseId]) {
+    pub(super) fn markers_taken(&mut self, completed: &[PhaseId], skipped: &[PhaseId]) {
         let all = [(completed, PhaseStatus::Completed), (skipped, PhaseStatus::Skipped)];
         for (phases, status) in all {
             for phase in phases {

@@ -10,14 +10,15 @@ use super::external_phases::ExternalState;
 use super::limits::Who;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use crate::agent::AgentWork;
-use crate::event::{Event, PhaseError, PlanRevised};
+use crate::event::{Event, PhaseError, PlanRevised, PlanningBill, usd};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
-use crate::plan::{MayEdit, Plan, ReplanRules, digest_of_all};
+use crate::plan::{Budget, MayEdit, Plan, ReplanRules, digest_of_all};
 use crate::replan::{
     Because, PhaseProgress, PlanChanges, Refused, ReplanCause, ReplanLimits, ReplanStanding, Replanned, Revision,
-    RevisionRecord, judge, may_ask,
+    RevisionRecord, judge, loosened, may_ask,
 };
+use crate::resume::plan_edits_in_full;
 
 /// The part of a run that is about its plan being another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,8 +31,23 @@ pub struct Replans {
     tried: BTreeSet<String>,
     /// A person lets one more through.
     waived: bool,
+    /// Phases with too many tasks that a person wants done as they are.
+    as_they_are: BTreeSet<PhaseId>,
+    /// The agents that were asked for plans, all together.
+    paid: PlanningPaid,
     /// Revisions by phase that were made before the run was taken over, and of which only the number is known.
     earlier: BTreeMap<String, u32>,
+}
+
+/// The sum of what plans by agents have cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanningPaid {
+    pub cost_nano_usd: u64,
+    pub tokens: u64,
+    /// More was used than is known.
+    pub is_part: bool,
+    /// The last request of each phase that is in it.
+    billed: BTreeMap<PhaseId, u32>,
 }
 
 /// A request of a phase for another plan, and its stage.
@@ -92,9 +108,25 @@ impl Replans {
         self.asked.get(phase)
     }
 
+    /// The cost of all plans by agents; none where no agent was asked for one.
+    pub fn paid(&self) -> Option<&PlanningPaid> {
+        Some(&self.paid).filter(|paid| !paid.billed.is_empty())
+    }
+
+    /// The last request of a phase whose cost is known.
+    pub fn billed(&self, phase: &PhaseId) -> u32 {
+        self.paid.billed.get(phase).copied().unwrap_or_default()
+    }
+
     /// Every revision of the plan, the oldest first.
     pub fn history(&self) -> &[RevisionRecord] {
         &self.history
+    }
+
+    /// Whether this is a plan that the run had before phases asked for others, and nobody has edited it since.
+    pub fn has_replaced(&self, plan: &Plan) -> bool {
+        let last_was_asked_for = self.history.last().is_some_and(|record| record.phase.is_some());
+        last_was_asked_for && self.tried.contains(&digest_of_all(plan))
     }
 
     /// How many revisions each phase has had made.
@@ -146,7 +178,8 @@ impl Run {
     /// The phase for which a plan should be made now. One at a time: each is made on what the one before gave.
     pub(super) fn replan_wanted(&self) -> Option<&PhaseId> {
         let is_open = |(phase, asked): &(&PhaseId, &Asked)| {
-            asked.stage == Stage::Open && self.phase_state(phase).is_none_or(|state| state.attempt.is_none())
+            asked.stage == Stage::Open
+                && self.phase_state(phase).is_none_or(|state| state.attempt.is_none() && !state.is_being_integrated())
         };
         self.replans.asked.iter().find(is_open).map(|(phase, _)| phase)
     }
@@ -166,6 +199,35 @@ impl Run {
             Stage::Refused { .. } => true,
             Stage::Open | Stage::Proposed(_) => self.replan_rules(phase).may_edit != MayEdit::Downstream,
         })
+    }
+
+    /// A phase whose turn it is has more open tasks than one phase should have: it wants another plan before it starts.
+    pub(super) fn too_many_tasks(&self) -> Option<Event> {
+        let many = &self.derived.index.too_many_tasks;
+        if many.is_empty() || self.epoch == 0 || self.stop.is_some() || self.vcs.rewinding.is_some() {
+            return None;
+        }
+        let quiet = self.derived.in_doubt.is_empty() && !self.replan_comes_first() && self.failure_allows();
+        let begins = |at: &&usize| {
+            let (phase, state) = (&self.plan().phases[**at], &self.phases[**at]);
+            let fresh = state.status == PhaseStatus::Pending && state.attempts == 0;
+            fresh
+                && self.is_its_turn(**at)
+                && self.is_the_one_wanted(**at)
+                && !self.replans.as_they_are.contains(&phase.id)
+        };
+        let at = *many.iter().find(begins).filter(|_| quiet && self.awaited_group().is_none())?;
+        let phase = &self.plan().phases[at];
+        let (open, most) = (self.plan().open_tasks(phase), self.replan_rules(&phase.id).tasks_max);
+        let reason = format!("it has {open} open tasks, and {most} are the most");
+        Some(Event::ReplanAsked { phase: phase.id.clone(), reason, cause: ReplanCause::TooComplex })
+    }
+
+    fn is_its_turn(&self, at: usize) -> bool {
+        let (rank, derived) = (self.derived.index.rank[at], &self.derived);
+        derived.for_others.contains(&at)
+            || derived.to_open.contains(&at)
+            || derived.ready.contains(&(rank.0, rank.1, at))
     }
 
     /// The refusal of a plan that nobody can make, before anybody tries.
@@ -246,7 +308,13 @@ impl Run {
         });
         let mut tried = self.replans.tried.clone();
         tried.insert(digest_of_all(self.plan()));
-        judge(&self.standing(phase, &progress.collect(), &tried), proposed, &rules).map(|revision| (revision, rules))
+        let revision = judge(&self.standing(phase, &progress.collect(), &tried), proposed, &rules)?;
+        // Its files are on their way into the project: that is as good as an attempt at work.
+        let mut halfway = revision.changed.iter().chain(&revision.removed);
+        match halfway.find(|id| self.files_on_their_way() == Some(id)) {
+            Some(phase) => Err(Refused::ChangesAtWork { phase: phase.clone() }),
+            None => Ok((revision, rules)),
+        }
     }
 
     /// The changes of the proposed plan that waits for a person: finished phases that it leaves out are kept.
@@ -256,6 +324,23 @@ impl Run {
             Ok((Revision { added, removed, changed, .. }, _)) => PlanChanges { added, removed, changed },
             Err(_) => PlanChanges::between(self.plan(), plan),
         })
+    }
+
+    /// All that a plan would take away of what only a person grants.
+    pub(super) fn loosened_by(&self, plan: &Plan) -> Vec<String> {
+        loosened(self.plan(), plan, &|id| self.phase_state(id).is_some_and(PhaseState::is_finished))
+    }
+
+    /// The proposed plan that waits for a person, beside the present one: what it takes away of what a person grants, then every
+    /// difference with what stood there before.
+    pub fn proposed_edits(&self, phase: &PhaseId) -> Vec<String> {
+        let Some(Stage::Proposed(plan)) = self.replans.asked_by(phase).map(|asked| &asked.stage) else {
+            return Vec::new();
+        };
+        let judged = self.judge_proposal(phase, plan).map(|(revision, _)| revision.plan);
+        let plan = judged.as_ref().unwrap_or(plan);
+        let granted = self.loosened_by(plan).into_iter().map(|what| format!("a person has to grant: it {what}"));
+        granted.chain(plan_edits_in_full(self.plan(), plan)).collect()
     }
 
     fn standing<'a>(
@@ -298,7 +383,11 @@ impl Run {
         | Event::PhaseSkipped { phase, .. }
         | Event::PhaseCompleted { phase, .. } = event
         {
-            self.replans.asked.remove(phase);
+            let asked = self.replans.asked.remove(phase);
+            let retried = matches!(event, Event::PhaseReopened { .. });
+            if retried && asked.is_some_and(|asked| asked.cause == ReplanCause::TooComplex) {
+                self.replans.as_they_are.insert(phase.clone());
+            }
         }
         if matches!(event, Event::PlanRevised(_) | Event::RunRewound(_)) {
             for phase in std::mem::take(&mut self.replans.asked).into_keys() {
@@ -335,40 +424,49 @@ impl Run {
         });
     }
 
-    pub(super) fn apply_replan(&mut self, event: &Event, at: Timestamp) {
-        if let Event::ReplanProposed { phase, .. } | Event::ReplanRefused { phase, .. } = event {
-            self.plan_maker_answered(phase);
+    pub(super) fn replan_asked(&mut self, phase: &PhaseId, reason: &str, cause: ReplanCause) {
+        self.replans.asked.insert(phase.clone(), Asked { reason: reason.to_owned(), cause, stage: Stage::Open });
+        // Who was not heard for too long is not waited for any more.
+        self.change(phase, |state| {
+            state.external = state.external.take().filter(|who| *who != ExternalState::Silent);
+        });
+    }
+
+    pub(super) fn replan_allowed(&mut self) {
+        self.replans.waived = true;
+    }
+
+    pub(super) fn replan_proposed(&mut self, phase: &PhaseId, plan: &Plan) {
+        self.plan_maker_answered(phase);
+        self.stage(phase, Stage::Proposed(Box::new(plan.clone())));
+        // That there was none before does not matter any more.
+        self.change(phase, |state| {
+            state.error = state.error.take().filter(|error| error.code != FailureCode::NotReplanned);
+        });
+    }
+
+    pub(super) fn replan_refused(&mut self, phase: &PhaseId, because: Because, why: &str) {
+        self.plan_maker_answered(phase);
+        let Some(asked) = self.replans.asked.get(phase) else { return };
+        // What a person does not want is not brought before them again.
+        if let (Stage::Proposed(plan), Because::Rejected) = (&asked.stage, because) {
+            self.replans.tried.insert(digest_of_all(plan));
         }
-        match event {
-            Event::ReplanAsked { phase, reason, cause } => {
-                let asked = Asked { reason: reason.clone(), cause: *cause, stage: Stage::Open };
-                self.replans.asked.insert(phase.clone(), asked);
-                // Who was not heard for too long is not waited for any more.
-                self.change(phase, |state| {
-                    state.external = state.external.take().filter(|who| *who != ExternalState::Silent);
-                });
-            }
-            Event::ReplanAllowed => self.replans.waived = true,
-            Event::ReplanProposed { phase, plan } => {
-                self.stage(phase, Stage::Proposed(plan.clone()));
-                // That there was none before does not matter any more.
-                self.change(phase, |state| {
-                    state.error = state.error.take().filter(|error| error.code != FailureCode::NotReplanned);
-                });
-            }
-            Event::ReplanRefused { phase, because, why } => {
-                let Some(asked) = self.replans.asked.get(phase) else { return };
-                // What a person does not want is not brought before them again.
-                if let (Stage::Proposed(plan), Because::Rejected) = (&asked.stage, because) {
-                    self.replans.tried.insert(digest_of_all(plan));
-                }
-                let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
-                self.stage(phase, Stage::Refused { because: *because, why: why.clone() });
-                let error = PhaseError { code: FailureCode::NotReplanned, message };
-                self.change(phase, |state| state.error = Some(error));
-            }
-            Event::Replanned(replanned) => self.replanned(replanned, at),
-            _ => unreachable!("not about another plan"),
+        let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
+        self.stage(phase, Stage::Refused { because, why: why.to_owned() });
+        let error = PhaseError { code: FailureCode::NotReplanned, message };
+        self.change(phase, |state| state.error = Some(error));
+    }
+
+    pub(super) fn planning_paid(&mut self, phase: &PhaseId, bill: &PlanningBill) {
+        let paid = &mut self.replans.paid;
+        paid.cost_nano_usd = paid.cost_nano_usd.saturating_add(bill.cost_nano_usd);
+        paid.tokens = paid.tokens.saturating_add(bill.tokens);
+        paid.is_part |= bill.is_part;
+        paid.billed.insert(phase.clone(), bill.request);
+        if self.started.plan.limits.contains_key(&bill.agent) {
+            let cost = Budget { usd: Some(usd(bill.cost_nano_usd)), tokens: Some(bill.tokens) };
+            self.limits.usage.entry(bill.agent.clone()).or_default().spend(cost);
         }
     }
 
@@ -378,7 +476,7 @@ impl Run {
         }
     }
 
-    fn replanned(&mut self, replanned: &Replanned, at: Timestamp) {
+    pub(super) fn replanned(&mut self, replanned: &Replanned, at: Timestamp) {
         let Replanned { phase, plan, .. } = replanned;
         self.plan_maker_answered(phase);
         assert_eq!(replanned.number, self.replans.made() + 1, "revisions are numbered without gaps");
@@ -387,6 +485,7 @@ impl Run {
         assert!(new, "run {}: a plan that was tried before is not tried again", self.id);
         self.replans.waived = false;
         self.replans.asked.remove(phase);
+        self.replans.as_they_are.retain(|id| id != phase && !replanned.changed.contains(id));
         self.replans.asked.retain(|id, _| plan.phase(id).is_some() && !replanned.changed.contains(id));
         let changes = PlanChanges {
             added: replanned.added.clone(),

@@ -138,7 +138,7 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
         return Some(format!("the run waits for {}", group.words()));
     }
     if let Some(until) = state.not_before.filter(|until| *until > now) {
-        let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
+        let what = if limited(run, phase) { "rate-limited; next attempt" } else { "next attempt" };
         return Some(format!("{what} in {}", crate::words::countdown(until, now)));
     }
     if let Some(budget) = run.out_of_money(phase) {
@@ -252,7 +252,7 @@ fn not_waited_for<'a>(
     let hit = RecognisedLimit { limits: BTreeSet::new(), until, told: true, said: String::new() };
     match respond(&hit, limits, run.limits.patience(), since, now) {
         Response::Pause { until } => Some(until),
-        // A limit that makes phases fail is not waited for either, but it was somebody else who was turned away.
+        // A limit that makes phases fail is not waited for either, but it was somebody else who was rate-limited.
         Response::Wait { .. } | Response::Fail => None,
     }
 }
@@ -290,7 +290,7 @@ impl Awaited {
     pub fn words(&self) -> String {
         match &self.what {
             Opens::Limit(name) => format!("the limit {name}"),
-            Opens::LimitOf(phase) => format!("the limit that {phase} has hit"),
+            Opens::LimitOf(phase) => format!("the rate limit of {phase}"),
             Opens::Rate(name) => format!("the rate of the limit {name}"),
             Opens::Retry(phase) => format!("the next attempt at {phase}"),
         }

@@ -14,7 +14,7 @@ use super::external_phases::ExternalState;
 use super::state::{PhaseStatus, Run};
 use super::vcs::put_in_place;
 use crate::checkpoint::{FileModified, IssueSnapshot, Sections};
-use crate::event::{Event, RunImported, RunStarted, StopReason};
+use crate::event::{RunImported, RunStarted, StopReason};
 use crate::evidence::{IssueSeen, LastLook};
 use crate::patch::{self, Op};
 
@@ -37,25 +37,17 @@ impl Run {
         let labels = self.labels.trouble.iter().map(|why| format!("the issue's labels are not set: {why}"));
         let unmet = self.unmet_requirements().map(|(phase, unmet)| format!("phase {phase} requires: {}", unmet.name));
         let told = self.sections.recovery.warnings.iter().cloned();
-        told.chain(mirrors).chain(labels).chain(unmet).chain(self.notices_not_sent()).collect()
+        let never = self.never_met().filter_map(|(phase, _)| Some((&phase.id, self.why_never(&phase.id)?)));
+        let never = never.map(|(phase, why)| format!("phase {phase} does not run: {why}"));
+        told.chain(mirrors).chain(labels).chain(unmet).chain(never).chain(self.notices_not_sent()).collect()
     }
 
-    pub(super) fn apply_to_the_sections(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::RunImported(imported) => self.imported(imported, at),
-            Event::MirrorTroubled { path, what } => {
-                self.mirror_troubles.insert(path.clone(), what.clone());
-            }
-            Event::FilesModified { changed, as_committed, more } => {
-                self.files_modified(changed, as_committed, *more);
-            }
-            Event::Shared { fact } => self.apply_shared(fact, at),
-            _ => unreachable!("nothing about the sections"),
-        }
+    pub(super) fn mirror_troubled(&mut self, path: &str, what: &str) {
+        self.mirror_troubles.insert(path.to_owned(), what.to_owned());
     }
 
     /// The run stands as the file says.
-    fn imported(&mut self, imported: &RunImported, at: Timestamp) {
+    pub(super) fn imported(&mut self, imported: &RunImported, at: Timestamp) {
         for back in &imported.phases {
             self.change(&back.phase, |state| put_in_place(state, back));
         }
@@ -75,7 +67,7 @@ impl Run {
         self.updated_at = at;
     }
 
-    fn files_modified(&mut self, changed: &[FileModified], as_committed: &[String], more: u64) {
+    pub(super) fn files_modified(&mut self, changed: &[FileModified], as_committed: &[String], more: u64) {
         self.files_since_a_failure(changed, more);
         for path in as_committed {
             self.sections.files_modified.remove(path);

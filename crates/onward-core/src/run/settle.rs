@@ -32,10 +32,14 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     }
     if run.waits_for_others() {
         // Nobody drives: what others say is written down, and what is theirs to do next; nothing is started.
-        return books(run, now).or_else(|| external_phases::settle(run, now)).or_else(|| external_phases::end(run));
+        return books(run, now)
+            .or_else(|| external_phases::settle(run, now))
+            .or_else(|| run.too_many_tasks())
+            .or_else(|| external_phases::end(run));
     }
     books(run, now)
         .or_else(|| external_phases::settle(run, now))
+        .or_else(|| run.too_many_tasks())
         .or_else(|| run.replan_is_hopeless())
         .or_else(|| follows(run))
         .or_else(|| stop_of_the_others(run))
@@ -75,8 +79,10 @@ fn commit(run: &Run) -> Option<Event> {
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
 fn stop_of_the_others(run: &Run) -> Option<Event> {
     let at_work = run.stop.is_none() && !run.derived.running.is_empty() && run.main_ended.is_none();
-    let wanted =
-        at_work && run.derived.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
+    let wanted = at_work
+        && run.derived.failed > 0
+        && !run.failures_are_of_others()
+        && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
     wanted.then_some(Event::StopAsked { by: StopRequest::Failure, urgency: Urgency::Ask })
 }
 
@@ -115,12 +121,16 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     let marks_left = run.marks_wanted().next().is_some();
     let marks_first = marks_left && !matches!(run.stop, Some((StopRequest::Rewind, _)));
     let removals = run.stop.is_none() && run.worktrees_to_remove().next().is_some();
-    let outside_first = git_first || removals || marks_first || run.label_wanted().is_some();
+    // A cancelled run is put away, and then nobody would end what was begun with the files of a worktree.
+    let nobody_after = matches!(run.stop, None | Some((StopRequest::Cancel, _)));
+    let halfway = nobody_after && run.integration_begun().is_some();
+    let outside_first = git_first || removals || halfway || marks_first || run.label_wanted().is_some();
     if run.epoch == 0 || !run.derived.running.is_empty() || outside_first {
         return None;
     }
     let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);
-    if run.derived.finished == run.phases.len() && last && !marks_left && !run.labels_are_left() {
+    let given_up = matches!(run.stop, Some((StopRequest::Cancel, _)));
+    if run.derived.finished == run.phases.len() && last && !given_up && !marks_left && !run.labels_are_left() {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     if let Some(reason) = run.stop.and_then(|(by, _)| by.reason()) {
@@ -203,7 +213,9 @@ pub(super) fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
 /// Whether anything may happen to this phase now: it is the one that is wanted, or a part of it, where only one is; and
 /// once the end has begun only what belongs to it goes on.
 pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
-    let named = |only: &PhaseId| run.derived.index.with_ancestors(at).any(|at| *only == run.plan().phases[at].id);
+    let id = &run.plan().phases[at].id;
+    // What it is a part of has to have its turn, too: it is taken apart, and nothing else of it is done.
+    let named = |only: &PhaseId| run.is_within(id, only) || run.is_part_of(only).any(|whole| whole == id);
     run.only.as_ref().is_none_or(named) && run.main_ended.is_some() == run.derived.index.closing[at]
 }
 

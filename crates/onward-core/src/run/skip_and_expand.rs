@@ -147,6 +147,8 @@ pub(super) fn over(run: &Run) -> Event {
     Event::MainPartEnded { result: if main_is_done { RunResult::Completed } else { RunResult::Failed } }
 }
 
+/// Whether a phase was done at an earlier end; one that a person left out stays left out.
 fn is_over(run: &Run, at: usize) -> bool {
-    run.phases[at].is_finished() || run.phases[at].status == PhaseStatus::Failed
+    let state = &run.phases[at];
+    !state.left_out && (state.is_finished() || state.status == PhaseStatus::Failed)
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{Refusal, Run, decide, settle};
 use crate::checkpoint::{self, CheckpointHead, KeptTree, NewCheckpointDocument};
-use crate::event::{Event, Recorded, RunStarted};
+use crate::event::{Event, Recorded, RunStarted, WorktreeFact};
 use crate::ids_and_keys::IdTry;
 use crate::input::{Begin, Input};
 
@@ -49,10 +49,29 @@ pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result
 /// The run as it would stand if a driver began like this: for whoever wants to know beforehand. Nothing is recorded.
 pub fn preview(run: &Run, begin: &Begin, now: Timestamp) -> Result<Run, Refusal> {
     let mut ahead = run.clone();
-    for event in decide::decide(run, &Input::Begin(begin.clone()), now)? {
+    let record = |ahead: &mut Run, event| {
         ahead.apply(&Recorded { seq: ahead.seq.next(), at: run.updated_at, actor: String::new(), event });
+    };
+    // Files that are halfway are seen to before anything else; how that ends is not known yet.
+    if let Some(phase) = run.files_on_their_way().cloned() {
+        let fact = Box::new(WorktreeFact::CalledOff { reason: String::new(), paths: Vec::new() });
+        record(&mut ahead, Event::WorktreeChanged { phase, fact });
+    }
+    for event in decide::decide(&ahead, &Input::Begin(begin.clone()), now)? {
+        record(&mut ahead, event);
     }
     Ok(ahead)
+}
+
+/// The same where these follow. What cannot be is left out.
+pub fn preview_inputs(run: Run, inputs: &[Input], now: Timestamp) -> Run {
+    let mut ahead = run;
+    for input in inputs {
+        for event in decide::decide(&ahead, input, now).unwrap_or_default() {
+            ahead.apply(&Recorded { seq: ahead.seq.next(), at: ahead.updated_at, actor: String::new(), event });
+        }
+    }
+    ahead
 }
 
 /// The first step of a new run.

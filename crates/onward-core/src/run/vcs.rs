@@ -150,22 +150,7 @@ impl Run {
         Event::CommitBegun { number, token: token[..32].to_owned(), head: self.vcs.head.clone() }
     }
 
-    pub(super) fn apply_to_the_tree(&mut self, event: &Event) {
-        match event {
-            Event::SnapshotTaken(snapshot) => self.snapshot_taken(snapshot),
-            Event::SnapshotMissed { .. } => self.vcs.fresh = Fresh::Missed,
-            Event::CommitBegun { number, token, head } => self.commit_begun(*number, token, head.as_ref()),
-            Event::CommitMade { number, commit, .. } => self.commit_made(*number, commit),
-            Event::CommitLeft { number, why } => self.commit_left(*number, why),
-            Event::RewindBegun(begun) => self.rewind_begun(begun),
-            Event::RunRewound(rewound) => self.rewound(rewound),
-            Event::RewindFailed { .. } => (self.vcs.rewinding, self.vcs.before_rewind) = (None, None),
-            Event::RunForked { restored, .. } => self.forked(restored),
-            _ => unreachable!("not about the working tree"),
-        }
-    }
-
-    fn snapshot_taken(&mut self, snapshot: &SnapshotRef) {
+    pub(super) fn snapshot_taken(&mut self, snapshot: &SnapshotRef) {
         if let Some(theirs) = self.changed_by_others(snapshot) {
             self.vcs.theirs.push(theirs);
             let too_many = self.vcs.theirs.len().saturating_sub(THEIRS_MAX);
@@ -185,14 +170,14 @@ impl Run {
         (older != snapshot.commit).then(|| Between { older, newer: snapshot.commit.clone() })
     }
 
-    fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
+    pub(super) fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
         assert_eq!(number, self.vcs.commits + 1, "commits are numbered without gaps");
         assert!(self.vcs.begun.is_none(), "one commit at a time");
         self.vcs.commits = number;
         self.vcs.begun = Some(CommitIntent { number, token: token.to_owned(), head: head.cloned() });
     }
 
-    fn commit_made(&mut self, number: u32, commit: &str) {
+    pub(super) fn commit_made(&mut self, number: u32, commit: &str) {
         assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is made that was begun");
         self.vcs.head = Some(commit.to_owned());
         for phase in std::mem::take(&mut self.vcs.uncommitted) {
@@ -207,7 +192,7 @@ impl Run {
         }
     }
 
-    fn commit_left(&mut self, number: u32, why: &NoCommit) {
+    pub(super) fn commit_left(&mut self, number: u32, why: &NoCommit) {
         assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is left that was begun");
         match why {
             NoCommit::NothingChanged { .. } => self.vcs.uncommitted.clear(),
@@ -228,14 +213,14 @@ impl Run {
         self.vcs.uncommitted.retain(|other| other != phase);
     }
 
-    fn rewind_begun(&mut self, begun: &RewindBegun) {
+    pub(super) fn rewind_begun(&mut self, begun: &RewindBegun) {
         assert!(self.derived.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
         assert!(self.vcs.rewinding.is_none(), "one rewind at a time");
         self.vcs.before_rewind = self.vcs.last.as_ref().map(|last| last.commit.clone());
         self.vcs.rewinding = Some(begun.clone());
     }
 
-    fn rewound(&mut self, rewound: &RunRewound) {
+    pub(super) fn rewound(&mut self, rewound: &RunRewound) {
         let begun = self.vcs.rewinding.take().expect("a rewind ends that was begun");
         assert_eq!(begun.to, rewound.to, "the rewind that was begun is the one that ends");
         self.vcs.before_rewind = None;
@@ -261,7 +246,7 @@ impl Run {
         }
     }
 
-    fn forked(&mut self, restored: &RestoredState) {
+    pub(super) fn forked(&mut self, restored: &RestoredState) {
         self.restore(restored);
         self.stopped = Some(StopReason::Rewind);
     }
@@ -394,6 +379,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::AttemptAdopted { .. }
         | Event::AttemptEnded { .. }
         | Event::ReplanAsked { .. }
+        | Event::PlanningPaid { .. }
         | Event::ReplanProposed { .. }
         | Event::ReplanRefused { .. }
         | Event::Replanned(_)
@@ -458,6 +444,14 @@ pub fn as_of(run: &Run, checkpoint: &Checkpoint) -> Run {
     ahead
 }
 
+/// The same where a rewind is taken back: a run that had failed has failed again, and nobody rewound it.
+pub fn result_before(checkpoint: &Checkpoint) -> Option<RunResult> {
+    match checkpoint.status {
+        RunStatus::Failed => Some(RunResult::Failed),
+        _ => result_of(checkpoint),
+    }
+}
+
 /// Whether a run that stands as a checkpoint says is over.
 pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
     match checkpoint.status {
@@ -512,6 +506,7 @@ fn back(phase: &Phase, now: &PhaseState, known: &PhaseState, checkpoint: &Checkp
         error,
         adopted: then.and_then(|record| record.adopted.clone()),
         generation: keeps_its_key.then_some(now.generation),
+        attempts: then.map(|record| record.attempts).filter(|attempts| *attempts < now.attempts),
     };
     (!stands_as(now, &back)).then_some(back)
 }
@@ -537,6 +532,7 @@ pub(super) fn put_in_place(state: &mut PhaseState, back: &PhaseBack) {
     (state.attempt, state.not_before, state.probe, state.external) = (None, None, None, None);
     state.artifacts.clone_from(&back.artifacts);
     (state.failures, state.unknowns_in_a_row) = (0, 0);
+    state.attempts_told = back.attempts;
     (state.started_at, state.ended_at, state.duration_ms) = (back.started_at, back.ended_at, back.duration_ms);
     state.note.clone_from(&back.note);
     state.summary.clone_from(&back.summary);

@@ -49,10 +49,10 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
             (None | Some(_), true) => effects.push(Effect::Perform { phase, attempt: number }),
         }
     }
+    let id = |at: usize| run.plan().phases[at].id.clone();
+    effects.extend(run.integration_wanted().map(|at| Effect::Integrate { phase: id(at) }));
     if run.stop.is_none() && run.epoch > 0 {
-        let id = |at: usize| run.plan().phases[at].id.clone();
         effects.extend(run.probes_wanted().map(|at| Effect::Probe { phase: id(at) }));
-        effects.extend(run.integration_wanted().map(|at| Effect::Integrate { phase: id(at) }));
         effects.extend(run.worktrees_to_remove().map(|at| Effect::RemoveWorktree { phase: id(at) }));
     }
     effects.extend(requirements::wanted(run, now));

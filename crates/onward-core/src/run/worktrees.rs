@@ -8,15 +8,17 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Claim, GIT_LOCK};
+use super::agents;
 use super::external_phases::ExternalState;
 use super::schedule;
 use super::state::{Before, PhaseState, PhaseStatus, ProbeDue, Run};
 use crate::agent::AgentWorktree;
 use crate::checkpoint::{AgentConflict, Trigger};
-use crate::event::{Claimed, WorktreeConflict, WorktreeFact};
+use crate::event::{Claimed, StopRequest, WorktreeConflict, WorktreeFact};
 use crate::evidence::Evidence;
 use crate::id::{Attempt, Generation, PhaseId, RunId};
-use crate::plan::{Body, OnInterrupt, Phase};
+use crate::mutant::{self, Mutant};
+use crate::plan::{Body, OnInterrupt, Phase, Plan};
 use crate::view::WorktreeRecord;
 
 /// How often the project may change in the moment in which files are put into it, before a person is asked.
@@ -144,6 +146,11 @@ impl PhaseState {
         self.own.as_deref().is_some_and(|own| matches!(own.stage, WorktreeStage::Begun(_)))
     }
 
+    /// Whether nothing more comes of its worktree.
+    pub(super) fn is_done_with_its_worktree(&self) -> bool {
+        self.own.is_some() && self.is_finished() && !self.is_being_integrated()
+    }
+
     /// The place in which it works, or in which its work is looked at: its worktree, until its files are in the project.
     pub fn is_apart(&self) -> bool {
         self.own.as_deref().is_some_and(|own| !matches!(own.stage, WorktreeStage::Integrated { .. }))
@@ -170,23 +177,45 @@ impl Run {
     /// The phase whose files are to come into the project now. They come one after the other, and each is looked at before the next:
     /// so nobody has to guess which of them broke what.
     pub(super) fn integration_wanted(&self) -> Option<usize> {
-        if self.stop.is_some() || self.epoch == 0 || self.snapshot_is_wanted() || self.vcs.rewinding.is_some() {
+        if self.epoch == 0 || self.snapshot_is_wanted() || self.vcs.rewinding.is_some() {
             return None;
         }
-        if let Some(begun) = self.integration_begun() {
+        if let Some(begun) = self.integration_begun()
+            && matches!(self.stop, None | Some((StopRequest::Cancel, _)))
+        {
             return Some(begun);
+        }
+        if self.stop.is_some() {
+            return None;
         }
         let git_is_busy = self.vcs.begun.is_some() || self.commit_is_due();
         if git_is_busy || self.integrating().any(|at| !self.is_due(at)) {
             return None;
         }
         let at_work = schedule::claims_at_work(self);
-        self.integrating().find(|&at| at_work.taken(&integration_claim(&self.plan().phases[at])).is_none())
+        let free = |at: &usize| at_work.taken(&integration_claim(&self.plan().phases[*at])).is_none();
+        self.integrating().find(|at| free(at) || mutant::is(Mutant::IntegrateBesideOthers))
     }
 
-    /// The phase whose files are being put into the project.
+    /// The phase whose files are being put into the project. Whatever the plan says of it by now: some may be there already.
     pub(super) fn integration_begun(&self) -> Option<usize> {
-        self.derived.probing.iter().copied().find(|&at| self.phases[at].is_being_integrated())
+        self.derived.worktrees.iter().copied().find(|&at| self.phases[at].is_being_integrated())
+    }
+
+    /// The same, for whoever is about to change what the run goes by: that is ended first.
+    pub fn files_on_their_way(&self) -> Option<&PhaseId> {
+        let begun = self.integration_begun().filter(|_| !mutant::is(Mutant::ForgetWhatIsHalfway))?;
+        Some(&self.plan().phases[begun].id)
+    }
+
+    /// Phases that are not done, whose agent's files are in the project or on their way there, and that are no agent's in this plan.
+    pub fn files_of_former_agents<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = &'a PhaseId> {
+        self.phases().filter_map(|(phase, state)| {
+            let stage = &state.own.as_deref().filter(|_| !state.is_finished())?.stage;
+            let came_in = matches!(stage, WorktreeStage::Begun(_) | WorktreeStage::Integrated { .. });
+            let is_an_agents = plan.phase(&phase.id).is_some_and(|phase| agents::work(phase).is_some());
+            (came_in && !is_an_agents).then_some(&phase.id)
+        })
     }
 
     fn is_due(&self, at: usize) -> bool {
@@ -206,14 +235,9 @@ impl Run {
         self.integrating().map(|at| integration_claim(&self.plan().phases[at]))
     }
 
-    /// Worktrees whose work is in the project and proven there.
+    /// Worktrees of which nothing more comes: their work is in the project and proven there, or a person has left it out.
     pub(super) fn worktrees_to_remove(&self) -> impl Iterator<Item = usize> {
-        self.derived.worktrees.iter().copied().filter(|&at| {
-            let state = &self.phases[at];
-            let integrated =
-                state.own.as_deref().is_some_and(|own| matches!(own.stage, WorktreeStage::Integrated { .. }));
-            integrated && state.status == PhaseStatus::Completed
-        })
+        self.derived.worktrees.iter().copied().filter(|&at| self.phases[at].is_done_with_its_worktree())
     }
 
     /// The worktree of a phase, as it is shown.
@@ -256,7 +280,9 @@ impl Run {
                 self.worktree_stage(phase, WorktreeStage::Begun(Integration { result, before, merged }));
             }
             WorktreeFact::Integrated { result, seen, .. } => {
-                self.worktree_stage(phase, WorktreeStage::Integrated { result: result.clone() });
+                let again = mutant::is(Mutant::IntegrateTwice);
+                let integrated = WorktreeStage::Integrated { result: result.clone() };
+                self.worktree_stage(phase, if again { WorktreeStage::Due } else { integrated });
                 let at = self.updated_at;
                 self.change(phase, |state| {
                     // Until here it has written into the project.
@@ -375,10 +401,11 @@ pub(super) fn tried_again(state: &mut PhaseState) {
     }
 }
 
-/// Its checks have passed where it is.
+/// Its checks have passed where it is. A worktree that was to be made anew for this attempt, and was not, has nothing of it.
 pub(super) fn proven(state: &mut PhaseState) {
     if let Some(own) = state.own.as_deref_mut()
         && own.stage == WorktreeStage::AtWork
+        && own.renewal.is_none()
     {
         own.stage = WorktreeStage::Due;
     }

@@ -8,6 +8,7 @@ use crate::plan::Phase;
 use crate::run::agent_calls::{self, AgentCall};
 use crate::run::agents::AgentState;
 use crate::run::{PhaseState, Run};
+use crate::view::Driven;
 
 /// The coding agent of one phase, with what all its attempts have taken together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,9 @@ pub struct AgentRecord {
     pub turns: u64,
     pub tokens: u64,
     pub cost_usd: f64,
+    /// An attempt ended before it could tell all that it used: turns, tokens and cost are what is known at least.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_part: bool,
     /// The tool call that waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallRecord>,
@@ -28,6 +32,9 @@ pub struct AgentRecord {
 /// A tool call that waits for a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
+    /// The name by which `approve --call` and `reject --call` answer this call and no other.
+    #[serde(default)]
+    pub id: String,
     pub tool: String,
     /// All of its input, as far as it is kept.
     pub input: String,
@@ -54,6 +61,7 @@ impl AgentRecord {
             turns: agent.turns,
             tokens: agent.tokens,
             cost_usd: usd(agent.cost_nano_usd),
+            cost_is_part: agent.is_part,
             call: None,
         }
     }
@@ -69,7 +77,7 @@ pub(super) fn record(state: &PhaseState) -> Option<AgentRecord> {
 pub(super) fn why_it_waits(run: &Run, phase: &Phase, state: &PhaseState) -> String {
     match agent_calls::waiting_call(state) {
         Some(call) => {
-            let how = super::approve_command(&run.id, &phase.id);
+            let how = super::answer_call_command(&run.id, &phase.id, &call.id, Driven::Now);
             format!("a person has to decide whether it may use {}   {how}", call.in_words())
         }
         None => "a person has to decide".to_owned(),
@@ -78,6 +86,6 @@ pub(super) fn why_it_waits(run: &Run, phase: &Phase, state: &PhaseState) -> Stri
 
 impl CallRecord {
     pub fn new(call: &AgentCall) -> Self {
-        Self { tool: call.tool.clone(), input: call.input.clone(), reason: call.reason.clone() }
+        Self { id: call.id.clone(), tool: call.tool.clone(), input: call.input.clone(), reason: call.reason.clone() }
     }
 }

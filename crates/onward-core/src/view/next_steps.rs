@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{agents, approve_command};
+use super::{Driven, agents, approve_command};
 use crate::id::PhaseId;
 use crate::plan::Phase;
 use crate::run::replans::{Asked, Stage};
@@ -75,7 +75,9 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
         return answer(None, question);
     }
     if let Some(asked) = run.replans.asked_by(&phase.id) {
-        return answer(None, wants_a_plan(run, &phase.id, asked));
+        let mut told = answer(None, wants_a_plan(run, &phase.id, asked));
+        told.reasons.extend(run.proposed_edits(&phase.id));
+        return told;
     }
     if state.parked {
         let error = state.error.as_ref().map_or("", |error| error.message.as_str());
@@ -84,6 +86,9 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
     let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
     if !blocked.is_empty() {
         return WillRun::new(&phase.id, None, blocked);
+    }
+    if let Some(why) = run.why_never(&phase.id) {
+        return answer(None, why);
     }
     if let Some(budget) = run.out_of_money(phase).filter(|_| state.attempt.is_none()) {
         return answer(None, budget.words());
@@ -96,7 +101,7 @@ pub(super) fn wants_a_plan(run: &Run, id: &PhaseId, asked: &Asked) -> String {
     let then = match &asked.stage {
         Stage::Open => "which is still to be made".to_owned(),
         Stage::Proposed(_) => {
-            format!("which is there and waits for a person's approval: {}", approve_command(&run.id, id))
+            format!("which is there and waits for a person's approval: {}", approve_command(&run.id, id, Driven::Now))
         }
         Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
     };
@@ -110,7 +115,7 @@ fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {
     }
     let phase = run.plan().phase(need).filter(|_| !state.is_finished() && state.attempt.is_none());
     if phase.is_some_and(|phase| run.out_of_money(phase).is_some()) {
-        return Some(format!("it needs {need}, for which no money is left"));
+        return Some(format!("it needs {need}, whose budget is used up"));
     }
     state.parked.then(|| format!("it needs {need}, which is parked"))
 }
@@ -125,9 +130,11 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
     match state.status {
         PhaseStatus::Failed => {
             let error = state.error.as_ref().map_or("it failed", |error| error.message.as_str());
-            format!("a resume tries it again: it failed after attempt {} ({error})", state.attempts)
+            format!("a resume tries it again: it failed after attempt {} ({error})", state.attempts_that_count())
         }
-        PhaseStatus::Running | PhaseStatus::Interrupted => format!("attempt {} has no result yet", state.attempts),
+        PhaseStatus::Running | PhaseStatus::Interrupted => {
+            format!("attempt {} has no result yet", state.attempts_that_count())
+        }
         PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped
             if waits.is_empty() =>
         {

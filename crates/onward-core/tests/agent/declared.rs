@@ -1,7 +1,7 @@
 //! Agents that are declared in the configuration.
 
 use onward_core::agent::{
-    Adapter, AgentWork, DeclaredAgent, FrameForm, InvocationStart, PromptBy, SessionStart, Spent, gemini,
+    Adapter, AgentEnd, AgentWork, DeclaredAgent, FrameForm, InvocationStart, PromptBy, SessionStart, Spent, gemini,
 };
 use serde_json::json;
 
@@ -34,6 +34,21 @@ fn an_entry_says_how_to_start_and_where_things_stand() {
     assert_eq!(word(&limited.how), "limited until 2026-11-16T10:00:00Z", "limited");
     let (_, failed) = played(&adapter, lines, Some(1), "no such file\n");
     assert_eq!(word(&failed.how), "failed", "failed");
+}
+
+/// Without a result the reason is the last that was heard: of the errors, of the agent, of what was printed.
+#[test]
+fn without_a_result_the_last_words_are_the_reason() {
+    let said = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"I begin.\"}]}}";
+    for (lines, errors, reason) in [
+        (said, "gone\n", "gone"),
+        (said, "", "I begin."),
+        ("{\"type\":\"resu", "", "{\"type\":\"resu"),
+        ("", "", "it said nothing"),
+    ] {
+        let (_, ended) = played(&Adapter::ClaudeCode, lines, Some(0), errors);
+        assert_eq!(ended.how, AgentEnd::NoResult { said: reason.to_owned() }, "{lines}");
+    }
 }
 
 #[test]

@@ -108,14 +108,15 @@ fn codex_does_not_sleep_until_a_limit_ends() {
 #[test]
 fn whoever_plans_may_not_write() {
     let line = |adapter: Adapter| {
-        let invocation = adapter.planning_invocation(&work(), SessionStart::Continue { id: "t-7" });
+        let spent = Spent { usd: 0.5, ..Spent::default() };
+        let invocation = adapter.planning_invocation(&work(), SessionStart::Continue { id: "t-7" }, spent);
         assert!(invocation.env_set.contains(&("LEVEL".to_owned(), "3".to_owned())), "variables");
         invocation.argv.join(" ")
     };
     assert_eq!(
         line(Adapter::ClaudeCode),
         "claude -p --output-format stream-json --verbose --resume t-7 --model opus --permission-mode default \
-         --disallowedTools Edit Write NotebookEdit"
+         --max-budget-usd 4.5000 --disallowedTools Edit Write NotebookEdit"
     );
     let codex = line(Adapter::Codex);
     assert!(

@@ -50,7 +50,8 @@ fn every_recording_ends_as_it_did() {
         let turns = result.turns.map_or("-".to_owned(), |turns| turns.to_string());
         let tokens = result.tokens.map_or("-".to_owned(), |tokens| tokens.total().to_string());
         let cost = result.cost_usd.map_or("-".to_owned(), |cost| format!("{cost:.6}"));
-        table += &format!("{name}: {} turns={turns} tokens={tokens} usd={cost}\n", word(&result.how));
+        let part = if result.is_part { ", and more" } else { "" };
+        table += &format!("{name}: {} turns={turns} tokens={tokens} usd={cost}{part}\n", word(&result.how));
     }
     assert_eq!(table, include_str!("recorded.txt"), "how the recordings end");
 }
@@ -196,5 +197,68 @@ fn codex_tells_its_end_in_one_line_alone() {
         let done = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
         let (_, went_on) = played(&Adapter::Codex, &format!("{started}\n{}\n{done}", frame("error")), Some(0), "");
         assert_eq!(word(&went_on.how), "done", "{text}");
+    }
+}
+
+/// A client reports an error and says nothing else than "done". Whoever reads why it failed is not told "done".
+#[test]
+fn an_error_that_says_done() {
+    for (said, told) in
+        [("done", "its client reports an error, and all that it says is: done"), ("no space left", "no space left")]
+    {
+        let frame = serde_json::json!({ "type": "result", "subtype": "error_during_execution", "is_error": true,
+            "session_id": "s", "result": said, "num_turns": 3 });
+        let (_, result) = played(&Adapter::ClaudeCode, &frame.to_string(), Some(1), "");
+        assert_eq!(result.how, AgentEnd::Failed { message: told.to_owned() });
+    }
+}
+
+const RESULT: &str = r#""type":"result","subtype":"success","is_error":false,"result":"Done.","num_turns":1"#;
+
+#[test]
+fn a_later_frame_takes_no_cost_back() {
+    // A client, or what writes to its output, tells less than before, or nothing. What was spent stays spent.
+    let frames = [(r#","total_cost_usd":9"#, 3), (r#","total_cost_usd":0.01"#, 1), ("", 1)];
+    let lines: Vec<String> = frames
+        .iter()
+        .map(|(cost, turns)| format!("{{{}{cost}}}", RESULT.replace(":1", &format!(":{turns}"))))
+        .collect();
+    let (_, result) = played(&Adapter::ClaudeCode, &lines.join("\n"), Some(0), "");
+    assert_eq!((result.cost_usd, result.turns, result.is_part), (Some(9.0), Some(1), false));
+}
+
+#[test]
+fn a_subagent_names_no_session() {
+    // A subagent has a session of its own. The work goes on in the last one that the client itself has named.
+    let init = r#"{"type":"system","subtype":"init","session_id":"own"}"#;
+    let sub = r#"{"type":"assistant","session_id":"sub","parent_tool_use_id":"t1","message":{"content":[]}}"#;
+    for lines in [[init, sub], [sub, init]] {
+        let (_, result) = played(&Adapter::ClaudeCode, &lines.join("\n"), Some(0), "");
+        assert_eq!(result.session.as_deref(), Some("own"));
+        let changed = format!("{}\n{{{RESULT},\"session_id\":\"other\"}}", lines.join("\n"));
+        let (_, result) = played(&Adapter::ClaudeCode, &changed, Some(0), "");
+        assert_eq!(result.session.as_deref(), Some("other"));
+    }
+}
+
+#[test]
+fn an_answer_that_would_change_is_refused() {
+    // Numbers beyond what is kept, and a field that stands twice: recorded, they would be other outputs than the agent gave.
+    let bad = ["123456789012345678901234567890", "-0", "1e-400", "1.00000000000000000001", r#"{"k":1,"k":2}"#];
+    for (value, fits) in
+        bad.map(|value| (value, false)).into_iter().chain([("17", true), ("0.1", true), ("-0.0", true)])
+    {
+        let answer = format!(r#"{{"n":{value}}}"#);
+        let claude = format!(r#"{{{RESULT},"usage":{{"x":1.00000000000000000001}},"structured_output":{answer}}}"#);
+        let said = serde_json::json!({ "type": "item.completed", "item": { "type": "agent_message", "text": answer } });
+        let codex = format!("{said}\n{}", r#"{"type":"turn.completed","usage":{}}"#);
+        for (adapter, lines) in [(Adapter::ClaudeCode, claude), (Adapter::Codex, codex)] {
+            let mut reader = FrameReader::new(&adapter).expecting_json();
+            lines.lines().for_each(|line| drop(reader.line(line.as_bytes())));
+            let result = super::finish(reader, Some(0), "");
+            assert_eq!((word(&result.how) == "done", result.structured.is_some()), (fits, fits), "{adapter:?} {value}");
+            let AgentEnd::Failed { message } = &result.how else { continue };
+            assert!(message.contains("cannot be kept"), "{message}");
+        }
     }
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const READ_SECONDS_MAX: u64 = 10;
 const CHANGES_MAX: usize = 6;
 const COPIED_BYTES_MAX: usize = 60;
+/// The figures so far are told that often: whoever ends it sooner has them.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) struct ByteDice(u64);
 
@@ -52,6 +54,11 @@ pub(crate) fn fuzz(name: &str, samples: &[&[u8]], words: &[&[u8]], read: impl Fn
     let (seconds, seed) = (number("ONWARD_FUZZ_SECONDS", 1), number("ONWARD_FUZZ_SEED", 1));
     let mut dice = ByteDice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (begun, mut tried, mut taken, mut longest) = (Instant::now(), 0_u64, 0_u64, Duration::ZERO);
+    let figures = |tried: u64, taken: u64, longest: Duration| {
+        let took = begun.elapsed().as_secs();
+        println!("{name}: {tried} texts in {took} s, {taken} taken, the longest took {longest:?}, seed {seed}");
+    };
+    let mut told = begun;
     while begun.elapsed() < Duration::from_secs(seconds) {
         let mut bytes = samples[dice.below(samples.len())].to_vec();
         dice.mutate(&mut bytes, words);
@@ -68,6 +75,10 @@ pub(crate) fn fuzz(name: &str, samples: &[&[u8]], words: &[&[u8]], read: impl Fn
         }
         assert!(from.elapsed() < Duration::from_secs(READ_SECONDS_MAX), "{:?} for {}", from.elapsed(), shown());
         tried += 1;
+        if told.elapsed() >= TOLD_EVERY {
+            told = Instant::now();
+            figures(tried, taken, longest);
+        }
     }
-    println!("{name}: {tried} texts in {seconds} s, {taken} taken, the longest took {longest:?}, seed {seed}");
+    figures(tried, taken, longest);
 }

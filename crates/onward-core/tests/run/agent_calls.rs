@@ -42,8 +42,14 @@ fn end_after_the_answer(story: &mut Story, outcome: Outcome, agent: Option<Agent
 const WELL: Outcome = Outcome::Exited { code: 0 };
 
 fn answer(story: &mut Story, said: &str) -> Result<Vec<Event>, String> {
+    let call = calls(story).open.as_ref().map(|call| call.id.clone());
+    answer_to(story, said, call.as_deref())
+}
+
+fn answer_to(story: &mut Story, said: &str, call: Option<&str>) -> Result<Vec<Event>, String> {
     let (phase, choice, by) = (PhaseId::new("a"), said.to_owned(), "ada@h".to_owned());
-    let posted = Posted::Answer { phase, choice, by, reason: (said == REJECT).then(|| "not today".to_owned()) };
+    let (reason, call) = ((said == REJECT).then(|| "not today".to_owned()), call.map(str::to_owned));
+    let posted = Posted::Answer { phase, choice, by, reason, call };
     story.step(&Input::Posted(posted)).map_err(|why| why.to_string())
 }
 
@@ -94,6 +100,30 @@ fn a_run_waits_for_a_call() {
     assert_eq!((state.status, state.attempts), (PhaseStatus::Completed, 2));
     assert_eq!((state.failures, state.interruptions), (0, 0));
     assert_eq!(*calls(&story), AgentCalls::default(), "the answer is used up");
+}
+
+/// An answer is for the call that was shown. Somebody else says no to it, and the agent wants the same once more: that is another call,
+/// and neither the late answer nor one that names no call is for it.
+#[test]
+pub(crate) fn an_answer_is_for_the_call_that_was_shown() {
+    let mut story = driven("");
+    end(&mut story, WELL, Some(asks("d1")));
+    let shown = due_approvals(&story.run)[0].call.clone().expect("a call");
+    assert!(answer_to(&mut story, "approve", None).is_err(), "it does not say for what");
+    answer(&mut story, REJECT).expect("it waits");
+    assert!(answer_to(&mut story, "approve", Some(&shown)).is_err(), "it is answered");
+    assert_eq!(answer_to(&mut story, REJECT, Some(&shown)), Ok(Vec::new()), "the same again");
+    story.drive();
+    let at_work = answer_to(&mut story, "approve", Some("0"));
+    assert!(at_work.is_err(), "nothing waits by this name: {at_work:?}");
+    end_after_the_answer(&mut story, WELL, Some(asks("d1")));
+    let waits = due_approvals(&story.run)[0].call.clone().expect("a call");
+    assert_ne!(shown, waits, "the same once more is another call");
+    let late = answer_to(&mut story, "approve", Some(&shown)).expect_err("the call was another one");
+    assert!(late.contains(&shown) && late.contains(&waits) && late.contains("git push"), "{late}");
+    assert_eq!(calls(&story).approved(), None);
+    answer_to(&mut story, "approve", Some(&waits)).expect("it waits");
+    assert_eq!(calls(&story).approved(), Some("d1"));
 }
 
 /// However the process ended: what it was kept from is what counts.

@@ -1,9 +1,9 @@
 //! Phases that agents do: what their own account of an end means. Small stories in virtual time.
 
 use jiff::SignedDuration;
-use onward_core::event::{AgentBegun, AgentEnded, AgentHow, Event, Outcome, StopRequest};
+use onward_core::event::{AgentBegun, AgentEnded, AgentHow, Event, Outcome, PlanRevised, StopRequest};
 use onward_core::failure::FailureCode;
-use onward_core::input::AttemptEnd;
+use onward_core::input::{AttemptEnd, Resumption};
 use onward_core::run::PhaseStatus;
 use onward_core::run::agents::ROUNDS_MAX;
 use onward_core::run::verification::{CheckEnd, Proof};
@@ -128,6 +128,21 @@ pub(crate) fn a_full_context_is_handed_on_twice() {
     assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::AgentFailed)));
 }
 
+/// Hand-overs and retries are counted apart: each retry begins one new session more, and no hand-over is left.
+#[test]
+fn a_full_context_is_retried_apart() {
+    let mut story = driven(", retry: { max: 1, when: [failed] }");
+    for _ in 0..3 {
+        ended(&mut story, 1, AgentHow::Exhausted);
+    }
+    assert_eq!(story.state("a").failures, 1);
+    story.later("a");
+    ended(&mut story, 1, AgentHow::Exhausted);
+    let error = story.state("a").error.clone().expect("it has failed");
+    assert_eq!((story.status("a"), error.code), (PhaseStatus::Failed, FailureCode::AgentFailed));
+    assert!(error.message.contains("2 new sessions have taken over before"), "{}", error.message);
+}
+
 /// The client does not know the session any more: a new one, once.
 #[test]
 fn a_lost_session_is_followed_by_a_new_one_once() {
@@ -168,6 +183,41 @@ fn a_false_done_three_times_is_stuck() {
         }
     }
     assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::Stuck)));
+}
+
+/// Another plan gives the phase to a command. That is tried as often as its plan says, whatever its agent did before.
+#[test]
+fn a_command_in_place_of_an_agent_is_not_stuck() {
+    const KEYS: &str = "verify: [\"true\"], retry: { max: 9, when: [failed] }";
+    let mut story = driven(&format!(", {KEYS}"));
+    for _ in 0..2 {
+        ended(&mut story, 0, AgentHow::Done);
+        story.take(&proof(1));
+        story.later("a");
+    }
+    ended(&mut story, 1, failed("it is too hard"));
+    let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n  a: {{ run: x, {KEYS} }}\n"));
+    let plan_digest = onward_core::plan::digest(&plan);
+    let revised = PlanRevised { plan, plan_digest, plan_text: String::new(), renamed: Vec::new() };
+    story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
+    story.later("a");
+    story.done("a");
+    story.take(&proof(1));
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Pending, None));
+}
+
+/// It is stopped in the moment in which its context is full. That is no failure, and it gives no retry back either.
+#[test]
+fn a_stop_with_a_full_context_gives_no_retry_back() {
+    for how in [AgentHow::Exhausted, AgentHow::SessionUnknown] {
+        let mut story = driven(", retry: { max: 5, when: [failed] }");
+        ended(&mut story, 1, failed("no"));
+        story.later("a");
+        story.stop(StopRequest::Interrupt);
+        let stopped = Outcome::Stopped { by: StopRequest::Interrupt, said_done: false };
+        story.end_as("a", end(stopped, says(how.clone())));
+        assert_eq!(story.state("a").failures, 1, "{how:?}");
+    }
 }
 
 /// A service without capacity is asked again, three times where the plan says nothing.

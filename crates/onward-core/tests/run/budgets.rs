@@ -1,10 +1,10 @@
 //! Money that phases share: the budget of the run and those of its limits. Small stories in virtual time.
 
 use onward_core::effect::Effect;
-use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, StopReason, nano_usd};
+use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, PlanningBill, StopReason, nano_usd};
 use onward_core::failure::FailureCode;
 use onward_core::id::PhaseId;
-use onward_core::input::{AttemptEnd, Begin, Bounds};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Input};
 use onward_core::plan::Budget;
 use onward_core::run::{self, Ending, PhaseStatus, RunStatus, budgets};
 use onward_core::view;
@@ -152,4 +152,45 @@ fn no_plan_is_made_without_money() {
     assert!(paused(&story), "{:?}", story.run.ending());
     within(&mut story, Some(2.0));
     assert!(is_wanted(&story));
+}
+
+/// The cost of an agent that is asked for another plan is part of the sum and of the budget, however often it is told. One that was ended
+/// before it could tell makes the sum one of what is known at least.
+#[test]
+pub(crate) fn what_a_plan_costs_counts() {
+    let plan = "onward: 1\nname: demo\ndefaults: { agent: { use: claude-code } }\nphases:\n  a: { run: x }\n  b: { agent: { prompt: x } }\n";
+    let mut story = driven(plan, 1.0);
+    let bill = |request, usd, is_part| PlanningBill {
+        agent: "claude-code".to_owned(),
+        cost_nano_usd: nano_usd(usd),
+        is_part,
+        request,
+        ..PlanningBill::default()
+    };
+    let pay = |story: &mut Story, bill: PlanningBill| {
+        story
+            .step(&Input::PlanningPaid { phase: PhaseId::new("a"), bill, answer: Box::new(Input::Tick) })
+            .expect("a bill is always taken")
+    };
+    pay(&mut story, bill(1, 0.25, false));
+    assert_eq!((story.run.cost_nano_usd(), story.run.cost_is_part()), (Some(nano_usd(0.25)), false));
+    assert_eq!(story.run.left_for_a_plan(), Some(0.75));
+    assert_eq!(pay(&mut story, bill(1, 0.25, false)), [], "a bill is paid once");
+    pay(&mut story, bill(3, 0.75, true));
+    let used_up = story.run.used_up_budgets();
+    assert!(used_up[0].words().contains("at least $1.00"), "{used_up:?}");
+    assert!(story.run.cost_is_part());
+}
+
+/// An attempt is killed before its client could say what it used. What the frames said counts, and that it is not all is told.
+#[test]
+fn a_killed_attempt_has_cost_something() {
+    let mut story = driven(TWO, 1.0);
+    let agent =
+        AgentEnded { turns: 2, tokens: 100, is_part: true, how: AgentHow::Interrupted, ..AgentEnded::default() };
+    let end = AttemptEnd { agent: Some(Box::new(agent)), ..AttemptEnd::bare(Outcome::Killed { signal: 9 }) };
+    story.end_as("a", end);
+    let known = story.state("a").agent.clone().expect("an agent");
+    assert_eq!((known.turns, known.tokens, known.is_part), (2, 100, true));
+    assert!(story.run.budget().is_some_and(|budget| budget.is_part), "the sum is what is known at least");
 }

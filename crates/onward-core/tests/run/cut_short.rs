@@ -287,7 +287,7 @@ fn a_retry_of_what_is_at_work_is_refused() {
     story.take(&Input::Posted(Posted::Choose { phase, choice: Choice::Retry, by: None, reason: None }));
 }
 
-/// The plan gives a phase to others while it is still to be looked whether its effect is there: nobody begins it before that.
+/// The plan gives a phase to others while its probe has not answered yet whether its effect is there: nobody begins it before that.
 #[test]
 fn nobody_begins_what_may_have_been_done() {
     let mut story = driven_a(&format!(", effects: external, done-when: c{RETRIES}"));
@@ -303,7 +303,7 @@ fn nobody_begins_what_may_have_been_done() {
     };
     let mut tried = story.run.clone();
     let refused = run::step(&mut tried, &report(Says::Start), "ada", story.now).expect_err("it is looked first");
-    assert!(refused.to_string().contains("whether its last attempt did it"), "{refused}");
+    assert!(refused.to_string().contains("whether its last attempt did the work"), "{refused}");
     story.probe(seen(verification::EffectFound::Absent));
     story.later_begun_by_others(&report(Says::Start));
     let late = Input::Probed { phase: PhaseId::new("a"), proof: Box::new(seen(verification::EffectFound::Absent)) };

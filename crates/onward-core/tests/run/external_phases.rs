@@ -20,7 +20,7 @@ fn driven(phases: &str) -> Story {
 impl Story {
     fn answer(&mut self, phase: &str, choice: &str) -> Result<Vec<Event>, Refusal> {
         let (phase, choice) = (PhaseId::new(phase), choice.to_owned());
-        self.step(&Input::Posted(Posted::Answer { phase, choice, by: "ada@h".to_owned(), reason: None }))
+        self.step(&Input::Posted(Posted::Answer { phase, choice, by: "ada@h".to_owned(), reason: None, call: None }))
     }
 
     fn waits(&self) -> bool {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, StopReason, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, ClosedElsewhere, Input, Posted, Says};
+use onward_core::input::{AttemptEnd, Begin, Bounds, ClosedElsewhere, Input, LastWords, Posted, Says};
 use onward_core::plan;
 use onward_core::run::{self, Ending, RunStatus, schedule};
 
@@ -101,6 +102,25 @@ phases:
     assert_eq!(schedule::awaited(&story.run, story.now).expect("a time").until, story.in_seconds(20));
     story.seconds_later(20);
     assert_eq!(schedule::awaited(&story.run, story.now), None);
+}
+
+/// The driver was killed, and its phase hit a limit that night. Times count from when they were said, not from when the
+/// result is taken the next morning: by then `11:30pm` has passed, and is not that of the next night.
+#[test]
+fn a_limit_that_was_hit_while_nobody_drove_is_read_as_of_then() {
+    for text in ["You've hit your session limit · resets 11:30pm (UTC)\n", "rate limited, retry-after: 5400\n"] {
+        let plan = "{onward: 1, name: demo, limits: {api: {}}, phases: {x: {limits: [api], run: x}}}";
+        let mut story = driven(plan, Bounds::default());
+        let said_at: Timestamp = "2026-11-15T22:00:00Z".parse().expect("a time");
+        story.now = "2026-11-16T07:00:00Z".parse().expect("a time");
+        let last_words = Some(Box::new(LastWords { text: text.to_owned(), local: TimeZone::UTC }));
+        let outcome = Outcome::Exited { code: 75 };
+        let end = AttemptEnd { last_words, ended_at: Some(said_at), ..AttemptEnd::bare(outcome) };
+        story.end_as("x", end);
+        assert_eq!(story.at_work(), [] as [&str; 0]);
+        story.seconds_later(1);
+        assert_eq!(story.at_work(), ["x"], "{text}");
+    }
 }
 
 /// Nobody says how long. The first wait is a minute, and each further one in a row twice as long; something else than a
@@ -374,7 +394,7 @@ fn a_limit_without_a_name_is_not_waited_for_without_end() {
     let mut story = driven(plan, Bounds::default());
     story.exit("a", 75, "retry-after: 14400\n");
     let awaited = schedule::awaited(&story.run, story.now).expect("a time");
-    assert_eq!(awaited.words(), "the limit that a has hit");
+    assert_eq!(awaited.words(), "the rate limit of a");
     story.seconds_later(14_400);
     story.exit("a", 75, "retry-after: 14400\n");
     assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(story.in_seconds(14_400))));

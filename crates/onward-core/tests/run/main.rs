@@ -26,6 +26,7 @@ mod shared;
 mod stops;
 mod story;
 mod surroundings;
+mod too_many_tasks;
 mod tries;
 mod waits_and_proofs;
 mod worktrees;

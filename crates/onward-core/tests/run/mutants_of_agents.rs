@@ -1,11 +1,10 @@
-//! Each rule about agents is broken once, and the test of it has to notice. No world of the simulator has an agent at work: these
-//! deliberate mistakes are caught here.
+//! Each rule about agents is broken once, and the test of it has to notice. The simulator must notice the same mistakes.
 
 use std::panic;
 
 use onward_core::mutant::{self, Mutant};
 
-use crate::{agents, budgets, tries};
+use crate::{agent_calls, agents, budgets, tries, worktrees};
 
 #[track_caller]
 fn is_noticed(mutant: Mutant, test: fn()) {
@@ -28,6 +27,12 @@ fn a_session_is_forgotten() {
     is_noticed(Mutant::ForgetTheSession, agents::a_session_goes_on);
 }
 
+/// An edited plan counts while files of a worktree are halfway into the project.
+#[test]
+fn what_is_halfway_is_forgotten() {
+    is_noticed(Mutant::ForgetWhatIsHalfway, worktrees::another_plan_waits_for_what_was_begun);
+}
+
 /// A full context is handed on without an end.
 #[test]
 fn a_context_is_handed_on_for_ever() {
@@ -44,4 +49,16 @@ fn money_is_spent_on() {
 #[test]
 fn a_cost_is_forgotten() {
     is_noticed(Mutant::ForgetACost, agents::what_it_takes_is_added_up_and_ends);
+}
+
+/// An answer comes late and is taken for the call that waits by then.
+#[test]
+fn an_answer_is_taken_for_any_call() {
+    is_noticed(Mutant::AnswerAnyCall, agent_calls::an_answer_is_for_the_call_that_was_shown);
+}
+
+/// An agent that makes another plan costs nothing.
+#[test]
+fn a_plan_is_made_for_nothing() {
+    is_noticed(Mutant::PlanForNothing, budgets::what_a_plan_costs_counts);
 }

@@ -15,7 +15,7 @@ use crate::common;
 use crate::story::Story;
 
 /// A plan with these rules about other plans, and these phases.
-fn driven(rules: &str, phases: &str) -> Story {
+pub(crate) fn driven(rules: &str, phases: &str) -> Story {
     Story::of(text(rules, phases)).driven()
 }
 
@@ -25,7 +25,7 @@ impl Story {
     }
 
     /// The command that makes plans prints this one.
-    fn made(&mut self, phase: &str, rules: &str, phases: &str) -> Vec<Event> {
+    pub(crate) fn made(&mut self, phase: &str, rules: &str, phases: &str) -> Vec<Event> {
         self.take(&Input::Replan { phase: PhaseId::new(phase), plan: Ok(Box::new(text(rules, phases))) })
     }
 
@@ -33,7 +33,7 @@ impl Story {
         self.step(&Input::Posted(Posted::SettleReplan { phase: PhaseId::new(phase), answer }))
     }
 
-    fn report_complexity(&mut self, phase: &str, says: Says, complexity: Option<u32>) -> Vec<Event> {
+    pub(crate) fn report_complexity(&mut self, phase: &str, says: Says, complexity: Option<u32>) -> Vec<Event> {
         let phase = PhaseId::new(phase);
         self.take(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity }))
     }
@@ -47,23 +47,23 @@ impl Story {
         self.run.replans.asked_by(&PhaseId::new(phase)).map(|asked| &asked.stage)
     }
 
-    fn refused(&self, phase: &str) -> Option<Because> {
+    pub(crate) fn refused(&self, phase: &str) -> Option<Because> {
         match self.stage(phase) {
             Some(Stage::Refused { because, .. }) => Some(*because),
             Some(Stage::Open | Stage::Proposed(_)) | None => None,
         }
     }
 
-    fn a_plan_is_wanted(&self) -> bool {
+    pub(crate) fn a_plan_is_wanted(&self) -> bool {
         run::wanted(&self.run, self.now).iter().any(|effect| matches!(effect, Effect::Replan { .. }))
     }
 
-    fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         self.run.ending() == Some(Ending::Stopped(StopReason::Question))
     }
 }
 
-fn text(rules: &str, phases: &str) -> plan::Plan {
+pub(crate) fn text(rules: &str, phases: &str) -> plan::Plan {
     common::plan(&format!("onward: 1\nname: demo\non-failure: continue\nreplan: {{ {rules} }}\nphases:\n{phases}"))
 }
 
@@ -386,8 +386,10 @@ fn how_hard_a_phase_may_be() {
         story.report_complexity("a", Says::Start, None);
         assert_eq!(asked(&story.report_complexity("a", says, Some(99))), 0);
     }
-    let mut story = driven("run: make-plan, complexity-max: 5", BY_HAND);
+    let mut story = driven("run: make-plan, when: [failed], complexity-max: 5", BY_HAND);
     assert_eq!(asked(&story.report_complexity("a", Says::Start, Some(99))), 0, "nobody wants to know");
+    let mut story = driven("run: make-plan, complexity-max: 5", BY_HAND);
+    assert_eq!(asked(&story.report_complexity("a", Says::Start, Some(6))), 1, "nobody writes a figure for nothing");
 }
 
 /// Whoever does a phase brings a plan along that cannot be taken. The phase stays as it is; for what is finished, or at work by

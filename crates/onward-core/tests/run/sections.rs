@@ -120,6 +120,7 @@ fn imported(sections: Sections) -> Story {
     started.triggers = Vec::new();
     let mut story = Story::started(started);
     let back = PhaseBack {
+        attempts: None,
         phase: PhaseId::new("a"),
         status: PhaseStatus::Completed,
         in_doubt: false,

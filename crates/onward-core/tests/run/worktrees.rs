@@ -3,15 +3,17 @@
 use onward_core::checkpoint::Trigger;
 use onward_core::effect::Effect;
 use onward_core::event::{
-    AgentEnded, AgentHow, CommitRule, Event, Outcome, RunStarted, StopReason, StopRequest, WorktreeConflict,
-    WorktreeFact,
+    AgentEnded, AgentHow, CommitRule, Event, Outcome, PlanRevised, RewindBegun, RunStarted, StopReason, StopRequest,
+    WorktreeConflict, WorktreeFact,
 };
 use onward_core::failure::FailureCode;
-use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input};
-use onward_core::run::verification::{CheckEnd, Proof};
+use onward_core::id::{Attempt, CheckpointId, PhaseId};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted, Resumption};
+use onward_core::plan;
+use onward_core::resume::{self, FindingKind};
+use onward_core::run::verification::{CheckEnd, EffectFound, Proof};
 use onward_core::run::worktrees::Renewal;
-use onward_core::run::{Ending, PhaseStatus};
+use onward_core::run::{Ending, PhaseStatus, Refusal};
 
 use crate::common;
 use crate::story::Story;
@@ -100,9 +102,34 @@ fn side_by_side_and_in_one_after_the_other() {
     assert_eq!((story.status("b"), story.run.ending()), (PhaseStatus::Completed, None), "its worktree is there");
     for phase in ["a", "b"] {
         assert!(story.wanted().contains(&Effect::RemoveWorktree { phase: id(phase) }));
-        found(&mut story, phase, WorktreeFact::Removed { kept: None });
+        found(&mut story, phase, WorktreeFact::Removed { kept: None, put_away: None });
     }
     assert_eq!(story.run.ending(), Some(Ending::Completed));
+}
+
+/// Killed, its effect is there all the same, and its files do not come into the project: one failure, not two. Stopped and done, the
+/// failure is that alone.
+#[test]
+fn files_that_do_not_come_in_are_one_failure() {
+    const PLAN: &str = "onward: 1\nname: demo\ndefaults: { agent: { worktree: own } }\nphases:\n  a: { agent: { prompt: x }, \
+                        effects: external, done-when: \"true\", retry: { max: 1, when: [failed, infra] } }\n";
+    let stopped = Outcome::Stopped { by: StopRequest::Interrupt, said_done: true };
+    for (outcome, how) in [(Outcome::Killed { signal: 9 }, AgentHow::NoResult), (stopped, AgentHow::Done)] {
+        let mut story = story(PLAN);
+        made(&mut story, "a");
+        if matches!(outcome, Outcome::Stopped { .. }) {
+            story.stop(StopRequest::Interrupt);
+        }
+        let agent = AgentEnded { session: Some("s".to_owned()), how, ..AgentEnded::default() };
+        story.end_as("a", AttemptEnd { agent: Some(Box::new(agent)), ..AttemptEnd::bare(outcome.clone()) });
+        if story.run.ending().is_some() {
+            story.resume(&[]);
+        }
+        let there = Proof { effect: Some(EffectFound::There), ..Proof::default() };
+        story.take(&Input::Probed { phase: id("a"), proof: Box::new(there) });
+        story.take(&Input::Worktree { phase: id("a"), found: Err("git has no room".to_owned()) });
+        assert_eq!((story.status("a"), story.state("a").failures), (PhaseStatus::Pending, 1), "{outcome:?}");
+    }
 }
 
 /// While files come into the project nothing begins that writes the same or commits; and they wait for whoever does so already. What
@@ -181,7 +208,7 @@ fn a_conflict_is_a_question() {
         due(&mut story, "a");
         integrated(&mut story, "a");
         proven(&mut story, "a");
-        found(&mut story, "a", WorktreeFact::Removed { kept: None });
+        found(&mut story, "a", WorktreeFact::Removed { kept: None, put_away: None });
         assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Waiting)));
         story.choose("b", choice).expect("it is an answer");
         assert_eq!(open(&story), 0, "{choice:?}");
@@ -278,4 +305,113 @@ fn a_clean_retry_touches_nothing_in_the_project() {
     });
     assert_eq!(clean, Some(None));
     assert_eq!(story.state("a").own.as_deref().and_then(|own| own.renewal), Some(Renewal::Fresh));
+}
+
+fn edited(phases: &str) -> Resumption {
+    let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
+    let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
+    Resumption { revised: Some(Box::new(revised)), ..Resumption::default() }
+}
+
+/// The other kinds of work that a phase can become, and a plan without it.
+const NO_AGENTS: [&str; 4] = [
+    "  a: { approval: { message: ok? } }\n",
+    "  a: { external: { instructions: x } }\n",
+    "  a: { run: x }\n",
+    "  c: { run: x }\n",
+];
+
+/// A driver died while files were moved, and the plan has no agent there any more. Whoever brings the edited plan along ends first what
+/// was begun, and so does whoever undoes work, rewinds or archives. The files are in then, people are told, and what the agent claimed
+/// is nobody's word: an approval is a person's.
+#[test]
+pub(crate) fn another_plan_waits_for_what_was_begun() {
+    for phases in NO_AGENTS {
+        let mut story = story(PAIR);
+        due(&mut story, "a");
+        begin(&mut story, "a");
+        story.stop(StopRequest::Interrupt);
+        story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
+        let halfway = Err(Refusal::FilesOnTheirWay(id("a")));
+        assert_eq!(story.try_drive_told(edited(phases)), halfway, "{phases}");
+        let from = Resumption { from: Some(id("a")), ..Resumption::default() };
+        assert_eq!(story.try_drive_told(from), halfway);
+        for put_away in [Posted::Archive, Posted::Cancel] {
+            assert_eq!(story.step(&Input::Posted(put_away)), halfway);
+        }
+        let begun = RewindBegun {
+            to: CheckpointId::new("c"),
+            before: CheckpointId::new("c"),
+            files: None,
+            state: true,
+            undoes: false,
+        };
+        assert_eq!(story.step(&Input::Rewind(begun)), halfway);
+        integrated(&mut story, "a");
+        let plan = edited(phases).revised.expect("it is edited").plan;
+        let told = resume::files_came_in(&story.run, Some(&plan));
+        assert!(told.iter().all(|finding| finding.kind == FindingKind::FilesCameIn), "{told:?}");
+        assert_eq!(told.len(), 1, "{phases}: people are told");
+        let events = story.drive_told(edited(phases));
+        let done = |event: &Event| matches!(event, Event::PhaseCompleted { phase, .. } if *phase == id("a"));
+        assert!(!events.iter().any(done), "{phases}: nobody but the agent meant that: {events:?}");
+        assert!(integrates(&story).is_empty(), "{phases}");
+        assert!(!story.wanted().contains(&Effect::Probe { phase: id("a") }), "{phases}");
+    }
+}
+
+/// A run is cancelled while files are moved: its driver ends that first, since nobody does after it.
+#[test]
+fn a_cancelled_run_leaves_nothing_halfway() {
+    let mut story = story(PAIR);
+    due(&mut story, "a");
+    begin(&mut story, "a");
+    story.take(&Input::Posted(Posted::Cancel));
+    story.end("b", Outcome::Stopped { by: StopRequest::Cancel, said_done: false });
+    assert_eq!((story.run.ending(), integrates(&story)), (None, vec!["a".to_owned()]));
+    integrated(&mut story, "a");
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Cancel)));
+}
+
+/// The same with a worktree that is due and not begun: nothing of it comes in.
+#[test]
+fn what_is_due_does_not_come_in_for_another_plan() {
+    for phases in NO_AGENTS {
+        let mut story = story(PAIR);
+        due(&mut story, "a");
+        story.stop(StopRequest::Interrupt);
+        story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
+        let told = edited(phases);
+        let plan = &told.revised.as_ref().expect("it is edited").plan;
+        assert_eq!(resume::files_came_in(&story.run, Some(plan)), [], "{phases}");
+        let events = story.drive_told(told);
+        let done = |event: &Event| matches!(event, Event::PhaseCompleted { phase, .. } if *phase == id("a"));
+        assert!(!events.iter().any(done), "{phases}: {events:?}");
+        assert!(integrates(&story).is_empty(), "{phases}");
+    }
+}
+
+/// A record of before that was the rule: the plan is another one, and files are halfway. That is ended all the same.
+#[test]
+fn what_an_older_record_left_halfway_is_ended() {
+    let ends = [
+        WorktreeFact::Integrated { result: "result".to_owned(), left_out: Vec::new(), seen: None },
+        WorktreeFact::CalledOff { reason: "edited".to_owned(), paths: Vec::new() },
+        WorktreeFact::Conflict(WorktreeConflict::default()),
+    ];
+    let ends = ends.into_iter().map(|fact| Ok(Box::new(fact))).chain([Err("git has no room".to_owned())]);
+    for end in ends {
+        let mut story = story(PAIR);
+        due(&mut story, "a");
+        begin(&mut story, "a");
+        story.stop(StopRequest::Interrupt);
+        story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
+        let revised = edited(NO_AGENTS[0]).revised.expect("it is edited");
+        story.put(Event::PlanRevised(revised));
+        story.drive();
+        assert_eq!(integrates(&story), ["a"]);
+        story.take(&Input::Worktree { phase: id("a"), found: end.clone() });
+        assert!(integrates(&story).is_empty(), "{end:?}");
+        assert_ne!(story.status("a"), PhaseStatus::Completed, "{end:?}");
+    }
 }

@@ -4,11 +4,12 @@
 use std::fmt::Write as _;
 
 use onward_core::agent::{Adapter, DeclaredAgent, FrameReader, News};
+use onward_core::event::nano_usd;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::capture::{OutputFiles, OutputNames};
-use super::record::Spec;
+use super::record::{FramesSeal, Spec};
 
 /// The frames as they came.
 pub(crate) const FRAMES: OutputNames =
@@ -48,7 +49,7 @@ impl FrameSink {
         let adapter = spec.client.as_ref()?.adapter()?;
         Some(Self {
             reader: FrameReader::new(&adapter),
-            frames: OutputFiles::new(spec, FRAMES),
+            frames: OutputFiles::new(spec, FRAMES).sealed(),
             errors: OutputFiles::limited(spec, ERRORS, ERRORS_BYTES_MAX),
             session: None,
         })
@@ -72,6 +73,12 @@ impl FrameSink {
 
     pub(super) fn errors(&mut self, bytes: &[u8]) {
         self.errors.write(bytes);
+    }
+
+    /// By which it is noticed that somebody else wrote to the frames.
+    pub(super) fn seal(&self) -> FramesSeal {
+        let [head, older, newer] = self.frames.seals();
+        FramesSeal { head, older, newer, cost_nano_usd: self.reader.cost_usd().map(nano_usd) }
     }
 
     pub(super) fn new_session(&mut self) -> Option<String> {

@@ -25,13 +25,16 @@ use nix::unistd;
 use onward_core::event::{LeftRunning, StopRequest, Urgency};
 use onward_core::mutant::{self, Defect};
 
+use super::begun;
 use super::capture::{Account, Capture, PipeRead, StreamKind};
 use super::ending::{EndCause, EndUnderWay, NextAct};
 use super::folder::AttemptFolder;
+use super::gone_folder::StoreThen;
 use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Session, Spec, Started, Stop};
 use super::wake::{AttendantWake, AttendantWoken};
 use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
+use crate::sys::attempts_at_large::Surroundings;
 use crate::sys::process::{self, AttemptMark, Pid};
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
@@ -65,11 +68,13 @@ pub fn main() -> ExitCode {
     // Before anything else: out of the driver's session, so that its terminal cannot end us. It fails only if we lead one already.
     let _ = unistd::setsid();
     process::close_descriptors_from(3);
-    let (Ok(mut spec), Ok(())) = (read_orders(), unistd::fchdir(io::stderr())) else { return ExitCode::from(2) };
+    let (Ok((mut spec, orders)), Ok(())) = (read_orders(), unistd::fchdir(io::stderr())) else {
+        return ExitCode::from(2);
+    };
     spec.folder = PathBuf::from(".");
     let folder = AttemptFolder::at(spec.folder.clone());
     note_panics(&folder);
-    match Attendant::prepare(spec, folder.clone()).and_then(Attendant::attend) {
+    match Attendant::prepare(spec, orders, folder.clone()).and_then(Attendant::attend) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             note_failure(&folder, &error.to_string());
@@ -78,10 +83,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn read_orders() -> io::Result<Spec> {
+fn read_orders() -> io::Result<(Spec, File)> {
     let mut text = Vec::new();
-    File::from(io::stdout().as_fd().try_clone_to_owned()?).read_to_end(&mut text)?;
-    Ok(serde_json::from_slice(&text)?)
+    let mut orders = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    orders.read_to_end(&mut text)?;
+    Ok((serde_json::from_slice(&text)?, orders))
 }
 
 /// The one place where a failing attendant can say why; it has no terminal, and the outcome is not its own.
@@ -96,7 +102,10 @@ fn note_panics(folder: &AttemptFolder) {
 
 struct Attendant {
     spec: Spec,
+    /// The file that the orders came in. The driver that started us has it, too.
+    orders: File,
     folder: AttemptFolder,
+    store: StoreThen,
     secrets: Arc<Secrets>,
     capture: Capture,
     wake: AttendantWake,
@@ -132,7 +141,7 @@ struct Ended {
 
 impl Attendant {
     /// Everything that must be in place before the phase is: signals, the lock for those to come, the way back for orphans.
-    fn prepare(spec: Spec, folder: AttemptFolder) -> io::Result<Self> {
+    fn prepare(spec: Spec, orders: File, folder: AttemptFolder) -> io::Result<Self> {
         let wake = AttendantWake::install()?;
         process::reset_ignored_signals();
         // The driver started us with signals blocked that would have ended us before we were ready for them.
@@ -145,7 +154,9 @@ impl Attendant {
         let capture = Capture::new(&spec);
         Ok(Self {
             spec,
+            orders,
             folder,
+            store: StoreThen::from_here(),
             secrets,
             capture,
             wake,
@@ -193,6 +204,7 @@ impl Attendant {
             at: self.begun.at,
             // Without them nobody else reads what the phase writes itself; that is no reason not to start it.
             secrets: Digests::new(&self.secrets).unwrap_or_default(),
+            surroundings: Some(Box::new(Surroundings::here())),
         };
         record::write(self.folder.path(), &started).map(drop)
     }
@@ -203,6 +215,7 @@ impl Attendant {
         command.args(arguments).current_dir(&self.spec.working_directory).process_group(0);
         // All that can fail comes before the phase does: once it lives, nothing says any more that it could not be started.
         command.stdin(self.stdin()?).stdout(self.pipe(StreamKind::Output)?).stderr(self.pipe(StreamKind::Errors)?);
+        begun::note(&self.orders)?;
         self.begun = StartMoment::now();
         // Our own handlers fall back to the defaults in the new program, and nothing is blocked or ignored for it.
         let child = command.spawn()?;
@@ -492,13 +505,14 @@ impl Attendant {
             redacted: account.redacted + cleaned,
             uncleaned,
             left_running: self.left_running.clone(),
+            frames: account.frames,
         }
     }
 
     /// The outcome matters more than the output: where there is no room for it, the output makes room, and if that does not help
     /// either, the record of the start gives its place away.
     fn write_exit(&self, exit: &mut ExitRecord) -> io::Result<()> {
-        let mut tries = 0;
+        let (mut tries, mut made_anew) = (0, false);
         let file = loop {
             let written = match tries {
                 0 => record::write(self.folder.path(), exit),
@@ -510,6 +524,12 @@ impl Attendant {
             };
             match written {
                 Ok(file) => break file,
+                // The phase itself has deleted it, and its end is known all the same.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !made_anew => {
+                    made_anew = true;
+                    self.store.make_folder_anew().map_err(|_| error)?;
+                    continue;
+                }
                 Err(error) if tries == EXIT_TRIES_MAX || error.kind() == io::ErrorKind::NotFound => return Err(error),
                 Err(_) if tries > 1 => thread::sleep(EXIT_TRY_PAUSE),
                 Err(_) => {}

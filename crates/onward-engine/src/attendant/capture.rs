@@ -15,7 +15,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use onward_core::agent::FRAME_BYTES_MAX;
 
 use super::agent_output::FrameSink;
-use super::record::Spec;
+use super::record::{FileSeal, FramesSeal, Spec};
 use crate::redact::{Redactor, Secrets};
 
 /// One read from a pipe; also what a pipe holds.
@@ -83,6 +83,8 @@ pub(super) struct Account {
     pub(super) dropped_bytes: u64,
     pub(super) error: Option<String>,
     pub(super) redacted: u64,
+    /// Of a coding agent.
+    pub(super) frames: Option<FramesSeal>,
 }
 
 impl Capture {
@@ -154,8 +156,9 @@ impl Capture {
             stream.close(&mut self.sinks);
         }
         let redacted = self.streams.iter().map(|stream| stream.redactor.count()).sum();
+        let frames = self.sinks.frames.as_ref().map(FrameSink::seal);
         let log = &mut self.sinks.log;
-        Account { bytes: log.bytes, dropped_bytes: log.dropped, error: log.error.take(), redacted }
+        Account { bytes: log.bytes, dropped_bytes: log.dropped, error: log.error.take(), redacted, frames }
     }
 }
 
@@ -203,6 +206,11 @@ impl Stream {
     }
 }
 
+/// The places of the seals.
+const HEAD: usize = 0;
+const OLDER: usize = 1;
+const NEWER: usize = 2;
+
 /// Names of the files of one output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputNames {
@@ -231,6 +239,25 @@ pub(super) struct OutputFiles {
     bytes: u64,
     dropped: u64,
     error: Option<String>,
+    /// Of the head, the older tail and the newer one; none where nobody asks for it.
+    /// Apart, since the attendant may have a small stack.
+    seals: Option<Box<[Written; 3]>>,
+}
+
+/// The bytes that one file was given.
+#[derive(Clone, Default)]
+struct Written {
+    hash: blake3::Hasher,
+    bytes: u64,
+    /// A write failed, and may have left a part of it.
+    unsure: bool,
+}
+
+impl Written {
+    fn seal(&self) -> FileSeal {
+        let known = self.bytes > 0 && !self.unsure;
+        FileSeal { bytes: self.bytes, hash: known.then(|| self.hash.finalize().to_hex().to_string()) }
+    }
 }
 
 impl OutputFiles {
@@ -247,6 +274,34 @@ impl OutputFiles {
             bytes: 0,
             dropped: 0,
             error: None,
+            seals: None,
+        }
+    }
+
+    /// The same, of which it is known afterwards what was written.
+    pub(super) fn sealed(self) -> Self {
+        Self { seals: Some(Box::default()), ..self }
+    }
+
+    /// The seals of the head, the older tail and the newer one.
+    pub(super) fn seals(&self) -> [FileSeal; 3] {
+        self.seals.as_ref().map(|seals| seals.each_ref().map(Written::seal)).unwrap_or_default()
+    }
+
+    fn note_written(&mut self, file: usize, bytes: &[u8], result: &Result<(), WriteFault>) {
+        let Some(seal) = self.seals.as_mut().map(|seals| &mut seals[file]) else { return };
+        match result {
+            Ok(()) => {
+                seal.hash.update(bytes);
+                seal.bytes += bytes.len() as u64;
+            }
+            // The agent has deleted the folder or put something else in the place: it is to be noticed.
+            Err(WriteFault::NotOpened(why)) if is_by_somebody(why) => {
+                seal.hash.update(bytes);
+                seal.bytes += bytes.len() as u64;
+            }
+            Err(WriteFault::NotOpened(_)) => {}
+            Err(WriteFault::InBetween(_)) => seal.unsure = true,
         }
     }
 
@@ -262,6 +317,7 @@ impl OutputFiles {
         if !head.is_empty() {
             self.head_left -= head.len() as u64;
             let result = write_to(&mut self.head, &self.folder.join(self.names.head), head);
+            self.note_written(HEAD, head, &result);
             self.account(head, result);
         }
         while !rest.is_empty() {
@@ -272,6 +328,7 @@ impl OutputFiles {
             let (now, later) = rest.split_at(room.min(rest.len()));
             self.tail_bytes += now.len() as u64;
             let result = write_to(&mut self.tail, &self.folder.join(self.names.newer), now);
+            self.note_written(NEWER, now, &result);
             self.account(now, result);
             rest = later;
         }
@@ -285,6 +342,9 @@ impl OutputFiles {
         if let Err(error) = turned {
             self.note_error(&error);
         }
+        if let Some(seals) = &mut self.seals {
+            seals[OLDER] = std::mem::take(&mut seals[NEWER]);
+        }
         self.older_tail_bytes = self.tail_bytes;
         self.tail_bytes = 0;
         if self.dropped > 0 {
@@ -297,8 +357,8 @@ impl OutputFiles {
         }
     }
 
-    fn account(&mut self, bytes: &[u8], result: io::Result<()>) {
-        if let Err(error) = result {
+    fn account(&mut self, bytes: &[u8], result: Result<(), WriteFault>) {
+        if let Err(WriteFault::NotOpened(error) | WriteFault::InBetween(error)) = result {
             self.dropped += bytes.len() as u64;
             self.note_error(&error);
         }
@@ -309,11 +369,22 @@ impl OutputFiles {
     }
 }
 
-fn write_to(place: &mut Option<File>, path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Not for want of room, say.
+fn is_by_somebody(why: &io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) || why.raw_os_error() == Some(libc::ELOOP)
+}
+
+/// How a write failed.
+enum WriteFault {
+    NotOpened(io::Error),
+    InBetween(io::Error),
+}
+
+fn write_to(place: &mut Option<File>, path: &Path, bytes: &[u8]) -> Result<(), WriteFault> {
     if place.is_none() {
-        *place = Some(open_new(path)?);
+        *place = Some(open_new(path).map_err(WriteFault::NotOpened)?);
     }
-    place.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
+    place.as_mut().map_or(Ok(()), |file| file.write_all(bytes)).map_err(WriteFault::InBetween)
 }
 
 fn open_new(path: &Path) -> io::Result<File> {

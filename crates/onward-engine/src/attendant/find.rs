@@ -104,7 +104,10 @@ fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> R
     }
     // Only what was looked at may be said never to have begun; that it could not be looked at says nothing.
     let begun = match folder.started() {
-        Ok(None) => !folder.is_untouched().map_err(|source| RecordError::Unreadable { name: "output", source })?,
+        Ok(None) => {
+            let unreadable = |source| RecordError::Unreadable { name: "output", source };
+            folder.is_noted_as_begun().map_err(unreadable)? || !folder.is_untouched().map_err(unreadable)?
+        }
         Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. }) => true,
         Err(why @ RecordError::Unreadable { .. }) => return Err(why),
     };
@@ -121,7 +124,8 @@ pub fn is_at_work(folder: &AttemptFolder) -> Result<bool, RecordError> {
     if lock_is_held(folder)? {
         return Ok(true);
     }
-    let begun = !matches!(folder.started(), Ok(None)) || !folder.path().exists();
+    let is_noted = || folder.is_noted_as_begun().unwrap_or(true);
+    let begun = !matches!(folder.started(), Ok(None)) || !folder.path().exists() || is_noted();
     let boot_now = process::boot_id().unwrap_or_default();
     Ok(begun && somebody_is_there(folder, &boot_now)? && !ended())
 }
@@ -144,6 +148,13 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
         Err(error) => return Err(unreadable(error)),
     };
     is_locked(&file).map_err(unreadable)
+}
+
+impl AttemptFolder {
+    /// Whether somebody holds the lock of the attempt.
+    pub(crate) fn is_locked(&self) -> Result<bool, RecordError> {
+        lock_is_held(self)
+    }
 }
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::result_schema::ResultSchema;
-use onward_store::private;
+use onward_store::{listing, private};
 
 use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Session, Started, Stop};
 use crate::sys::process::{AttemptMark, Member, Pid};
@@ -141,6 +141,18 @@ impl AttemptFolder {
         Ok(true)
     }
 
+    /// Whether nobody has written down how the attempt ended.
+    pub(crate) fn is_without_outcome(&self) -> bool {
+        fs::symlink_metadata(self.path.join(ExitRecord::NAME)).is_err()
+    }
+
+    /// The run and the phase of an attempt that a path below the store leads into.
+    pub(crate) fn named_by(inside_store: &Path) -> Option<(RunId, PhaseId)> {
+        let mut parts = inside_store.strip_prefix("attempts").ok()?.iter();
+        let (run, phase) = (parts.next()?.to_str()?, parts.next()?.to_str()?);
+        Some((RunId::new(decode(run)?), PhaseId::new(decode(phase)?)))
+    }
+
     pub fn lock_path(&self) -> PathBuf {
         self.path.join("lock")
     }
@@ -222,8 +234,8 @@ pub(crate) fn check_plain(file: &File) -> io::Result<()> {
 /// Refuses a folder in which something lies that is no plain file of this user's with one name.
 fn check_files(folder: &Path) -> Result<(), FolderError> {
     let unreadable = |source| FolderError::CannotMake { path: folder.to_owned(), source };
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+    for entry in listing::all(folder).map_err(unreadable)? {
+        let path = entry.path();
         let about = fs::symlink_metadata(&path).map_err(unreadable)?;
         if !about.is_file() || about.uid() != nix::unistd::geteuid().as_raw() || about.nlink() > 1 {
             return Err(FolderError::NotOurs { path });
@@ -266,9 +278,33 @@ fn encode(id: &str) -> String {
     name
 }
 
+/// The id that stands for such a part of a path.
+fn decode(name: &str) -> Option<String> {
+    let mut parts = name.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(part.get(2..)?.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever the ids are, a path in the folder of an attempt leads back to them.
+    #[test]
+    fn a_path_leads_back_to_its_phase() {
+        for id in ["build", "publish/build", "test@os=mac,v=1", ".hidden", "a%b", "größe"] {
+            let folder =
+                AttemptFolder::new(Path::new("/p/.onward"), &RunId::new("run_1"), &PhaseId::new(id), Attempt(2));
+            let lock = folder.lock_path();
+            let inside = lock.strip_prefix("/p/.onward").expect("it is below the store");
+            assert_eq!(AttemptFolder::named_by(inside), Some((RunId::new("run_1"), PhaseId::new(id))));
+        }
+        assert_eq!(AttemptFolder::named_by(Path::new("run/x.lock")), None);
+    }
 
     /// Ids of expanded phases have a slash or an at sign. Neither they nor a hostile id leave the attempt's place.
     #[test]

@@ -12,6 +12,7 @@ use std::path::Path;
 use super::agent_output::{ERRORS, FRAMES};
 use super::capture::{OUTPUT, OutputNames};
 use super::folder::{AttemptFolder, check_plain, open_plain};
+use super::record::{FileSeal, FramesSeal};
 use crate::redact::Secrets;
 
 const OUTPUTS_BYTES_MAX: u64 = 64 * 1024;
@@ -54,7 +55,7 @@ impl Read for Output {
 /// Why the outputs of a phase cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
-    #[error("the outputs cannot be read: {0}")]
+    #[error("{0}")]
     Unreadable(#[from] io::Error),
     #[error("the outputs are longer than {OUTPUTS_BYTES_MAX} bytes")]
     TooLong,
@@ -85,6 +86,12 @@ impl AttemptFolder {
     pub(crate) fn read_frames(&self) -> io::Result<Output> {
         let dropped = open_if_there(&self.path().join(FRAMES.dropped))?.is_some();
         self.read_parts(FRAMES, u64::from(dropped))
+    }
+
+    /// Whether the frames are those that the attendant has written.
+    pub(crate) fn frames_are(&self, seal: &FramesSeal) -> bool {
+        let files = [(FRAMES.head, &seal.head), (FRAMES.older, &seal.older), (FRAMES.newer, &seal.newer)];
+        files.into_iter().all(|(name, seal)| file_is(&self.path().join(name), seal).unwrap_or(false))
     }
 
     /// The end of what an agent printed on its standard error.
@@ -256,6 +263,19 @@ pub(super) fn open_if_there(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn file_is(path: &Path, seal: &FileSeal) -> io::Result<bool> {
+    if seal.bytes > 0 && seal.hash.is_none() {
+        return Ok(true);
+    }
+    let Some(file) = open_if_there(path)? else { return Ok(seal.bytes == 0) };
+    if file.metadata()?.len() != seal.bytes {
+        return Ok(false);
+    }
+    let mut hash = blake3::Hasher::new();
+    hash.update_reader(file.take(seal.bytes))?;
+    Ok(seal.hash.as_ref().is_none_or(|sealed| *sealed == *hash.finalize().to_hex()))
 }
 
 fn same_file(one: &File, other: &File) -> bool {

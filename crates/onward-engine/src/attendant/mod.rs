@@ -6,7 +6,8 @@
 //! | file | written by | means |
 //! |---|---|---|
 //! | `lock` | driver | held by the attendant and by all that the phase started and that did not close it, as long as one of them lives |
-//! | `STARTED` | attendant | the phase is about to be executed; without it nothing ever ran |
+//! | `STARTED` | attendant | the phase is about to be executed |
+//! | `../../.begun` | attendant | the same, a line for each attempt of the run: what a phase does to its own folder does not reach it |
 //! | `MAIN` | attendant | the main process of the phase, by number and start time |
 //! | `EXIT` | attendant | the outcome; it counts whatever else is or is not there |
 //! | `STOP` | driver | who wants the phase to end, and how urgently |
@@ -19,12 +20,14 @@
 
 mod agent_output;
 mod attend;
+mod begun;
 mod capture;
 mod end_attempt;
 mod ending;
 mod find;
 mod folder;
 mod follow;
+mod gone_folder;
 pub(crate) mod logs;
 pub(crate) mod notes;
 pub(crate) mod old_output;
@@ -44,5 +47,6 @@ pub use follow::Follower;
 pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
 pub use record::{AfterSuccess, ExitRecord, ProcessEnd, RecordError, Spec, Started, Stop};
+pub(crate) use spawn::Orders;
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
 pub(crate) use survivors::{Survivor, survivors};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::retention::LogFacts;
-use onward_store::private;
+use onward_store::{listing, private};
 
 use super::folder::AttemptFolder;
 
@@ -74,8 +74,8 @@ fn left(folder: &Path) -> Option<u64> {
 
 fn children(folder: &Path) -> Vec<PathBuf> {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir());
-    let entries = is_folder.then(|| fs::read_dir(folder).ok()).flatten();
-    entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    let entries = if is_folder { listing::readable(folder) } else { Vec::new() };
+    entries.iter().map(std::fs::DirEntry::path).collect()
 }
 
 /// The id behind the name of a folder.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_output::ClientOrders;
 use crate::redact::{Digests, SecretNames};
+use crate::sys::attempts_at_large::Surroundings;
 use crate::sys::process::{self, Member, Pid};
 
 /// The version of all records of this module; a reader refuses a newer one.
@@ -94,6 +95,9 @@ pub struct Started {
     /// were not written down; nobody is taken to know them then.
     #[serde(default)]
     pub secrets: Option<Digests>,
+    /// Where the attendant lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Box<Surroundings>>,
 }
 
 impl Started {
@@ -146,6 +150,28 @@ pub struct ExitRecord {
     /// `LEFT_RUNNING_MAX` are named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_running: Vec<LeftRunning>,
+    /// The frames of an agent as they were written. Version 1 had none of it at first: an older reader passes over it, and a record
+    /// without it is read as before, its frames taken as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<FramesSeal>,
+}
+
+/// The frames that an attendant has written, by which their reader notices that somebody else wrote there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramesSeal {
+    pub head: FileSeal,
+    pub older: FileSeal,
+    pub newer: FileSeal,
+    /// The cost by the client's own word.
+    pub cost_nano_usd: Option<u64>,
+}
+
+/// One file of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeal {
+    pub bytes: u64,
+    /// BLAKE3 in hex; none where nothing was written, or where nobody knows how much of it the disk took.
+    pub hash: Option<String>,
 }
 
 /// The record of processes that an attempt left behind, at most [`LEFT_RUNNING_MAX`] of them.
@@ -304,7 +330,23 @@ mod tests {
             redacted: 1,
             uncleaned: false,
             left_running: Vec::new(),
+            frames: None,
         }
+    }
+
+    /// A record with the seal of frames comes back; one from before it is read as one without.
+    #[test]
+    fn a_seal_of_frames_comes_back() {
+        let head = FileSeal { bytes: 3, hash: Some("ab".to_owned()) };
+        let frames = FramesSeal { head, cost_nano_usd: Some(7), ..FramesSeal::default() };
+        let sealed = ExitRecord { frames: Some(frames), ..exit() };
+        let text = encode(&sealed).expect("a plain struct");
+        let line = concat!(
+            r#""frames":{"head":{"bytes":3,"hash":"ab"},"older":{"bytes":0,"hash":null},"newer":{"bytes":0,"hash":null},"#,
+            r#""cost_nano_usd":7}}}"#,
+        );
+        assert!(String::from_utf8_lossy(&text).contains(line), "{}", String::from_utf8_lossy(&text));
+        assert_eq!(decode::<ExitRecord>(&text).expect("our own bytes"), sealed);
     }
 
     /// A record is read back as it was written, and its form on disk is a promise.
@@ -341,7 +383,7 @@ mod tests {
     fn a_record_takes_the_place_of_another() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (boot_id, at) = ("b".repeat(600), Timestamp::UNIX_EPOCH);
-        let started = Started { attendant_pid: 1, start_time: 2, boot_id, at, secrets: None };
+        let started = Started { attendant_pid: 1, start_time: 2, boot_id, at, secrets: None, surroundings: None };
         write(folder.path(), &started).expect("a writable folder");
         write_in_place_of::<Started, _>(folder.path(), &exit()).expect("a writable folder");
         let text = fs::read(folder.path().join("EXIT")).expect("it is there");

@@ -30,6 +30,19 @@ pub struct Attending {
     /// None where the kernel would not give one, as under a strict seccomp filter or with too many files open.
     pub pidfd: Option<OwnedFd>,
     pub child: Option<Child>,
+    /// The orders as they were handed over. The attendant empties them right before it executes the phase, which cannot reach them.
+    pub(crate) orders: Option<Orders>,
+}
+
+/// The driver's own copy of the orders of an attempt.
+#[derive(Debug)]
+pub(crate) struct Orders(File);
+
+impl Orders {
+    /// Whether the phase was executed, or was just about to be. That nobody can tell says nothing.
+    pub(crate) fn are_carried_out(&self) -> bool {
+        self.0.metadata().map_or(true, |about| about.len() == 0)
+    }
 }
 
 impl Attending {
@@ -89,6 +102,7 @@ pub fn spawn(
         Err(RecordError::Unreadable { source, .. }) => return Err(SpawnError::Handover(source)),
     }
     let orders = orders(spec).map_err(SpawnError::Handover)?;
+    let kept = Orders(orders.try_clone().map_err(SpawnError::Handover)?);
     let mut command = Command::new(exe);
     command.args([ARGUMENT, &spec.run, &spec.phase, &spec.attempt.to_string()]);
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value)));
@@ -96,12 +110,12 @@ pub fn spawn(
     command.stdin(lock).stdout(orders).stderr(place);
     reached("spawn.before");
     let started = spawn_undisturbed(&mut command);
-    // With the command go our copies of the lock and of the orders, so there is room for the pidfd below.
+    // With the command goes our copy of the lock, so there is room for the pidfd below.
     drop(command);
     let child = started.map_err(SpawnError::Process)?;
     reached("spawn.after");
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers"));
-    Ok(Attending { pid, pidfd: process::pidfd_open(pid).ok(), child: Some(child) })
+    Ok(Attending { pid, pidfd: process::pidfd_open(pid).ok(), child: Some(child), orders: Some(kept) })
 }
 
 /// The value of `ONWARD_TREE` for a new attempt: a driver that itself runs inside an attempt adds to what it inherited, so that the

@@ -261,7 +261,7 @@ fn first_line(bytes: &[u8]) -> String {
 }
 
 fn refused(why: &str) -> Error {
-    Error::NoRoom { what: format!("no timer: {why}") }
+    Error::NoTimer { why: why.to_owned() }
 }
 
 /// One word of a unit file.

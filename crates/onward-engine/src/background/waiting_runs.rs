@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Onward;
 use crate::error::Result;
-use crate::start::starting::{Request, Want};
+use crate::start::request::{Request, Want};
 use crate::sys::process;
 
 /// The finding about one unfinished run.

@@ -19,6 +19,7 @@ impl Onward {
         if let Some(phase) = self.living(&run).into_iter().next() {
             return Err(Error::PhaseLives { run: id.clone(), phase });
         }
+        self.end_integration_of(id)?;
         self.post(id, Posted::Archive).map(drop)
     }
 }

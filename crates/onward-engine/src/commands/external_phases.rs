@@ -10,6 +10,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
 use onward_core::markdown::{PhaseTask, PhaseWork};
 use onward_core::plan::{Body, DeclaredArtifact, Phase};
+use onward_core::run::agent_calls;
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
 use onward_core::view;
@@ -20,6 +21,7 @@ use crate::Onward;
 use crate::attendant::{logs, notes};
 use crate::error::{Error, Result};
 use crate::executor::shell;
+use crate::kill_point;
 use crate::markdown_file;
 use crate::probe::phase;
 use crate::probe::verification::Looking;
@@ -72,6 +74,23 @@ pub struct DoneClaim {
     pub remaining: String,
 }
 
+/// A person's answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PersonsAnswer<'a> {
+    pub choice: &'a str,
+    pub reason: Option<&'a str>,
+    /// The tool call that was shown, by its id; else it is the one that waits when this is looked at.
+    pub call: Option<&'a str>,
+}
+
+/// An answer that is on record.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    pub run: RunId,
+    /// The tool call that was answered, in words.
+    pub call: Option<String>,
+}
+
 /// The result of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reported {
@@ -112,20 +131,27 @@ pub struct NextPhase {
 
 impl Onward {
     /// Records a person's answer to an approval, to a tool call, or to a plan that waits for one.
-    pub fn answer(&mut self, name: Option<&str>, phase: &str, choice: &str, reason: Option<&str>) -> Result<RunId> {
+    pub fn answer(&mut self, name: Option<&str>, phase: &str, answer: &PersonsAnswer<'_>) -> Result<Answered> {
+        let PersonsAnswer { choice, reason, call } = *answer;
         text_fits("the choice", choice)?;
         text_fits("the reason", reason.unwrap_or_default())?;
+        text_fits("the call", call.unwrap_or_default())?;
         let run = self.find_run(name)?;
         let known = self.load(&run)?;
         let phase = require_phase(&known, phase)?;
         if let Some(Stage::Proposed(_)) = known.replans.asked_by(&phase).map(|asked| &asked.stage) {
-            return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
+            return self.answer_for_a_plan(&run, phase, choice).map(|()| Answered { run, call: None });
         }
-        let posted =
-            Posted::Answer { phase, choice: choice.to_owned(), by: actor(), reason: reason.map(str::to_owned) };
-        match self.post(&run, posted) {
+        // Whatever becomes of the run from here on: the call that waits now is the one that is meant, or the one that was named.
+        let waits = known.phase_state(&phase).and_then(agent_calls::waiting_call);
+        let call = call.or(waits.map(|call| call.id.as_str())).map(str::to_owned);
+        let about = waits.filter(|waits| call.as_ref() == Some(&waits.id));
+        let about = about.map(|call| format!("{} (call {})", call.in_words(), call.id));
+        kill_point::reached("answer.before-post");
+        let (choice, reason) = (choice.to_owned(), reason.map(str::to_owned));
+        match self.post(&run, Posted::Answer { phase, choice, by: actor(&self.project), reason, call }) {
             Err(Error::RequestRefused { reason, .. }) => Err(Error::Declined { reason }),
-            other => other.map(|_| run),
+            other => other.map(|_| Answered { run, call: about }),
         }
     }
 
@@ -142,6 +168,10 @@ impl Onward {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         let phase = require_phase(&run, phase)?;
+        self.demand_own_phase(&run.id, Some(&phase))?;
+        if let Some(reported) = self.of_the_attempt_at_work(&run, &phase, report)? {
+            return Ok(reported);
+        }
         if let PhaseReport::Done(done) = report
             && let Err(why) = logs::outputs_fit(&done.outputs)
         {
@@ -153,7 +183,8 @@ impl Onward {
         let says = self.says(&run, &phase, report);
         // What was given up proves nothing, for or against.
         stop::demand_none()?;
-        let refused = match self.post(&id, Posted::Report { phase, by: actor(), says, complexity }) {
+        let says = says?;
+        let refused = match self.post(&id, Posted::Report { phase, by: actor(&self.project), says, complexity }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason })
             | Err(Error::RequestRefused { reason, .. }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
@@ -172,9 +203,9 @@ impl Onward {
         Ok(next_of(&self.project, &run))
     }
 
-    fn says(&self, run: &Run, id: &PhaseId, report: &PhaseReport) -> Says {
+    fn says(&self, run: &Run, id: &PhaseId, report: &PhaseReport) -> Result<Says> {
         let clean = |text: &str| secrets().text(text).into_owned();
-        match report {
+        Ok(match report {
             PhaseReport::Start => Says::Start,
             PhaseReport::Progress { note } => {
                 Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(notes::reported_note) }
@@ -186,7 +217,9 @@ impl Onward {
                 // Of what is not theirs, or is done, nothing is looked at: the answer is known.
                 let looks = open && matches!(phase.body, Body::External(_)) && !run.is_blocked(id);
                 let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
-                let proof = looking.map(|looking| looking.prove(&AtomicBool::new(false))).unwrap_or_default();
+                let proof = looking.map(|looking| looking.prove(&AtomicBool::new(false))).transpose();
+                let blind = |why| Error::NoRoom { what: format!("whether phase {id} is done cannot be seen: {why}") };
+                let proof = proof.map_err(blind)?.unwrap_or_default();
                 let (commit, commit_is) = match &done.commit {
                     Some(named) if looks => {
                         commit(&WorkingTree::of(&self.project, run.started.worktree.as_deref()), named)
@@ -203,13 +236,13 @@ impl Onward {
                     seen: if looks { phase::as_it_is(&self.project, run, phase) } else { None },
                 }))
             }
-        }
+        })
     }
 }
 
 /// The full name of a commit, if there is a repository that knows it.
 fn commit(tree: &WorkingTree, named: &str) -> (Option<String>, CommitIs) {
-    let Ok(repository) = tree.repository() else { return (Some(named.to_owned()), CommitIs::Known) };
+    let Ok(repository) = tree.repository() else { return (Some(named.to_owned()), CommitIs::NoRepository) };
     match repository.commit_named(named) {
         Some(commit) => (Some(commit), CommitIs::Known),
         None => (Some(named.to_owned()), CommitIs::Unknown),
@@ -235,7 +268,7 @@ fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
     };
     let filled = || shell::fill_for(run, phase, &instructions).unwrap_or(instructions.clone());
     let PhaseWork { text, tasks } =
-        markdown_file::work(project, run, &phase.id).as_ref().map_or_else(|| kept(phase), cut);
+        markdown_file::work(project, run, &phase.id).as_ref().map_or_else(|| kept(run, phase), cut);
     NextPhase {
         id: phase.id.clone(),
         name: phase.title().to_owned(),
@@ -250,9 +283,10 @@ fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
 }
 
 /// The run's own knowledge of the work, where the plan's file cannot tell it.
-fn kept(phase: &Phase) -> PhaseWork {
+fn kept(run: &Run, phase: &Phase) -> PhaseWork {
     let tasks = phase.tasks.iter().map(|text| PhaseTask { text: text.clone(), done: false }).collect();
-    let text = phase.description.clone().filter(|_| !phase.tasks.is_empty());
+    // Only a plan in Markdown has no other instructions than its text.
+    let text = phase.description.clone().filter(|_| run.plan().markdown.is_some() && !phase.tasks.is_empty());
     PhaseWork { text: text.unwrap_or_default(), tasks }
 }
 
@@ -287,9 +321,9 @@ fn context(run: &Run, phase: &Phase) -> Value {
 
 /// The command that a person could type, where somebody waits.
 fn hint(run: &Run) -> Option<String> {
-    let calls = run.calls().map(|(phase, _)| phase);
-    let awaited = run.approvals().map(|(phase, _)| phase).chain(calls).next();
-    let approval = awaited.map(|phase| format!("onward approve {} {}", run.id, phase.id));
+    let calls = run.calls().map(|(phase, call)| (phase, format!(" --call {}", call.id)));
+    let awaited = run.approvals().map(|(phase, _)| (phase, String::new())).chain(calls).next();
+    let approval = awaited.map(|(phase, call)| format!("onward approve {} {}{call}", run.id, phase.id));
     let startable = run.phases().any(|(_, state)| !state.is_finished() && state.status != PhaseStatus::Failed);
     approval.or_else(|| startable.then(|| format!("onward resume {}", run.id)))
 }

@@ -12,6 +12,7 @@ use onward_core::lookup::Name;
 use onward_core::question::quoted;
 use onward_core::resume::{Finding, FindingKind};
 use onward_core::run::{self, Run, vcs};
+use onward_store::listing;
 use onward_store::{LeaseKind, PruneList};
 
 use crate::Onward;
@@ -39,8 +40,9 @@ impl Onward {
         let folder = worktree.map(|folder| self.place_for_worktree(&from, folder)).transpose()?;
         let notes = self.end_rewinds()?;
         self.notices.extend(notes);
+        self.end_integration_of(&from.run)?;
         let old = self.load(&from.run)?;
-        let (actor, now) = (actor(), Timestamp::now());
+        let (actor, now) = (actor(&self.project), Timestamp::now());
         let (empty, _) = run::start((*old.started).clone(), &actor, now);
         let restored = Box::new(vcs::branched_off(&empty, &old, &from));
         let forked = [Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored }];
@@ -137,5 +139,5 @@ impl Onward {
 }
 
 fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+    listing::all(folder).is_ok_and(|entries| entries.is_empty())
 }

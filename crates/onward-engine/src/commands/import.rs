@@ -9,15 +9,17 @@ use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::RunStarted;
 use onward_core::formats::{self, BadFile, FILE_BYTES_MAX, TakenRun};
-use onward_core::id::{RunId, Seq};
+use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::ids_and_keys;
 use onward_core::input::Input;
+use onward_store::listing;
 use onward_store::{LeaseKind, RunFilter, RunRow, StoreExt};
 use serde_json::{Map, Value};
 
 use crate::Onward;
 use crate::drive::committer;
 use crate::error::{Error, Result};
+use crate::files_taken::FilesTaken;
 use crate::mirror;
 use crate::portable::Redacted;
 use crate::queries::runs::NEW;
@@ -26,6 +28,8 @@ use crate::start::starting::actor;
 use crate::sys::plain_file;
 use crate::vcs::{Repository, exclude};
 
+/// Where the tools that keep a file for each run put those that failed.
+const FAILED: &str = "failed";
 /// Files of one folder that are looked at.
 const FILES_MAX: usize = 100_000;
 /// Runs of one type, project and second that are told apart.
@@ -62,6 +66,8 @@ struct ImportWork {
     outcome: Imported,
     /// Files that were taken over. Git is told of all of them at once: it is asked about each of them otherwise.
     taken: Vec<PathBuf>,
+    /// Those of them of which nothing was left.
+    whole: Vec<PathBuf>,
     repository: RepositoryAround,
 }
 
@@ -101,7 +107,8 @@ impl Onward {
         let mut work = ImportWork::default();
         let done =
             if about.is_dir() { self.import_folder(&path, &mut work) } else { self.import_file(&path, &mut work) };
-        let ImportWork { mut outcome, taken, .. } = work;
+        let ImportWork { mut outcome, taken, whole, .. } = work;
+        FilesTaken::remember(&self.project, &whole);
         // Git is not to take them for somebody's work; where that cannot be said the import stands all the same.
         if let Err(why) = exclude::keep_out(&self.project.top, &taken) {
             outcome.warnings.push(why);
@@ -110,6 +117,12 @@ impl Onward {
     }
 
     fn import_file(&mut self, path: &Path, work: &mut ImportWork) -> Result<()> {
+        if mirror::is_as_written(&self.project, path) {
+            let shown = self.project.relative(path);
+            let why = format!("{shown} was written by a run that is here, and is not imported as another one");
+            work.outcome.warnings.push(why);
+            return Ok(());
+        }
         match read_file(path, &self.project.relative(path)) {
             Ok(taken) => self.take_over(&[*taken], path, work),
             Err(why) => {
@@ -123,21 +136,40 @@ impl Onward {
         let unreadable =
             |why: std::io::Error| Error::ImportUnreadable { path: folder.to_owned(), why: why.to_string() };
         let mut files = Vec::new();
-        for entry in fs::read_dir(folder).map_err(unreadable)?.take(FILES_MAX) {
-            let path = entry.map_err(unreadable)?.path();
+        for entry in listing::all(folder).map_err(unreadable)?.into_iter().take(FILES_MAX) {
+            let path = entry.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-            let is_file = fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
-            if is_file && !name.starts_with('.') && matches!(ending, "json" | "yaml" | "yml") {
+            let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
+            if kind.is_dir() && name == FAILED {
+                let shown = self.project.relative(&path);
+                work.outcome.warnings.push(format!("{shown} is a folder of its own: onward import PATH takes it"));
+            }
+            if kind.is_dir() || name.starts_with('.') || !matches!(ending, "json" | "yaml" | "yml") {
+                continue;
+            }
+            if kind.is_file() {
                 files.push(path);
+            } else {
+                let why = BadFile::Damaged("it is not a plain file, and no link is followed".to_owned());
+                work.outcome.bad.push(BadImport { path, why });
             }
         }
+        work.outcome.bad.sort_by(|one, other| one.path.cmp(&other.path));
         files.sort_unstable();
         let is_crunch = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("CP-"));
         if files.iter().any(is_crunch) || files.iter().any(|path| path.ends_with("index.yaml")) {
-            return self.import_crunch(folder, &files, work);
+            let foreign = files.iter().filter(|path| !mirror::is_as_written(&self.project, path));
+            let foreign: Vec<PathBuf> = foreign.cloned().collect();
+            if foreign.iter().any(is_crunch) || foreign.len() == files.len() {
+                return self.import_crunch(folder, &files, work);
+            }
+            let shown = self.project.relative(folder);
+            let why = format!("{shown} was written by a run that is here, and is not imported as another one");
+            work.outcome.warnings.push(why);
+            return Ok(());
         }
-        if files.is_empty() {
+        if files.is_empty() && work.outcome.bad.is_empty() {
             let why = BadFile::Damaged("no file in it has an ending that is read: json, yaml, yml".to_owned());
             work.outcome.bad.push(BadImport { path: folder.to_owned(), why });
         }
@@ -152,6 +184,7 @@ impl Onward {
         let outcome = &mut work.outcome;
         let mut index: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         let mut all: Vec<TakenRun> = Vec::new();
+        let mut seen: BTreeMap<CheckpointId, &PathBuf> = BTreeMap::new();
         for path in files {
             let document = bytes_of(path).and_then(|bytes| formats::document(&bytes));
             let taken = match document {
@@ -162,7 +195,7 @@ impl Onward {
                 Ok(document) => taken(document, &self.project.relative(path), path),
                 Err(why) => Err(why),
             };
-            match taken {
+            match taken.and_then(|taken| the_first_of_its_id(taken, path, &mut seen)) {
                 Ok(taken) => all.push(*taken),
                 Err(why) => outcome.bad.push(BadImport { path: path.clone(), why }),
             }
@@ -177,6 +210,10 @@ impl Onward {
         let missing = index.keys().filter(|id| !known.contains(id) && !outcome.bad.iter().any(|bad| names(bad, id)));
         outcome.warnings.extend(missing.map(|id| format!("the index names {id}, of which there is no file")));
         all.sort_by_key(|taken| taken.created_at);
+        if all.is_empty() && outcome.bad.is_empty() {
+            let why = BadFile::Damaged("it holds no checkpoint, only an index".to_owned());
+            outcome.bad.push(BadImport { path: folder.to_owned(), why });
+        }
         if all.is_empty() {
             return Ok(());
         }
@@ -188,7 +225,10 @@ impl Onward {
         let newest = all.last().expect("there is a file");
         work.outcome.warnings.extend(newest.step.imported.sections.recovery.warnings.clone());
         match self.begun(all, work) {
-            Ok(run) => work.outcome.runs.push(run),
+            Ok(run) => {
+                work.outcome.runs.push(run);
+                work.whole.push(path.to_owned());
+            }
             Err(Error::ImportConflict { why }) => {
                 work.outcome.bad.push(BadImport { path: path.to_owned(), why: BadFile::Damaged(why) });
             }
@@ -218,6 +258,7 @@ impl Onward {
                 let found = self.repository_of_ids(&started)?;
                 work.repository = found.map_or(RepositoryAround::None, RepositoryAround::Found);
             }
+            self.forget_deletions(run_id(newest, &started.project, all, 1), all)?;
             let repository = work.repository.found().filter(|_| is_in_git);
             if let (Some(own), Some(repository)) = (&newest.run, repository)
                 && repository.has_own_claim(own)
@@ -228,9 +269,22 @@ impl Onward {
             self.create_as(&started, LeaseKind::Brief, repository, &ids)?
         };
         started.run = id.clone();
-        committer::begin_at(self.store()?, &lease, &started, (&actor(), all[0].created_at), &steps)?;
+        let actor = actor(&self.project);
+        committer::begin_at(self.store()?, &lease, &started, (&actor, all[0].created_at), &steps)?;
         drop(lease);
         Ok(id)
+    }
+
+    /// The run and the checkpoints of these files come back under their names where they were deleted: somebody asks for them.
+    fn forget_deletions(&mut self, run: Option<RunId>, all: &[TakenRun]) -> Result<()> {
+        let Some(run) = run else { return Ok(()) };
+        let store = self.inspection()?;
+        let mut any = store.run_was_deleted(&run)?;
+        let checkpoints: Vec<CheckpointId> = all.iter().filter_map(|taken| taken.step.checkpoint.clone()).collect();
+        for id in &checkpoints {
+            any = any || store.checkpoint_was_deleted(id)?;
+        }
+        if any { Ok(store.forget_deletion(&run, &checkpoints)?) } else { Ok(()) }
     }
 
     /// The first fact of the run: its plan has every phase that any of the files names.
@@ -260,7 +314,7 @@ impl Onward {
     fn steps(&self, all: &[TakenRun]) -> Vec<(Input, Timestamp)> {
         let step = |taken: &TakenRun| {
             let mut step = taken.step.clone();
-            step.imported.triggers = self.config.triggers();
+            step.imported.triggers = self.config.triggers(&BTreeMap::new());
             (Input::Import(Box::new(step)), taken.updated_at)
         };
         all.iter().map(step).collect()
@@ -348,6 +402,21 @@ impl Onward {
             ForeignFile { path, bytes, read: run }
         })
     }
+}
+
+/// Of files that hold a checkpoint of the same id the first counts: which of them was meant nobody can tell.
+fn the_first_of_its_id<'a>(
+    taken: Box<TakenRun>,
+    path: &'a PathBuf,
+    seen: &mut BTreeMap<CheckpointId, &'a PathBuf>,
+) -> std::result::Result<Box<TakenRun>, BadFile> {
+    let Some(id) = taken.step.checkpoint.clone() else { return Ok(taken) };
+    if let Some(first) = seen.get(&id) {
+        let first = first.file_name().unwrap_or_default().to_string_lossy();
+        return Err(BadFile::Damaged(format!("checkpoint {id} is in {first}, too")));
+    }
+    seen.insert(id, path);
+    Ok(taken)
 }
 
 fn names(bad: &BadImport, id: &str) -> bool {

@@ -72,7 +72,7 @@ impl Onward {
         if choice == Choice::RetryClean {
             self.demand_tree_alone(&state)?;
         }
-        self.post(&run, Posted::Choose { phase, choice, by: Some(actor()), reason })?;
+        self.post(&run, Posted::Choose { phase, choice, by: Some(actor(&self.project)), reason })?;
         Ok(run)
     }
 
@@ -90,7 +90,7 @@ impl Onward {
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns. A message without an
     /// answer is taken back.
     pub(crate) fn post(&mut self, run: &RunId, posted: Posted) -> Result<Reply> {
-        let body = serde_json::to_vec(&redact::inputs::posted(posted)).expect("a message has only string keys");
+        let body = inbox::message(&redact::inputs::posted(posted), &actor(&self.project));
         if body.len() > VALUE_BYTES_MAX {
             let why = format!("it has {} bytes, and {VALUE_BYTES_MAX} is the most that is kept as one", body.len());
             return Err(Error::Unfit { why });
@@ -154,7 +154,7 @@ impl Onward {
         let state = self.load(run)?;
         let mut state = self.demand_no_files_halfway(state, &lease)?;
         let mut tree = WorkingTree::of(&self.project, state.started.worktree.as_deref());
-        let (actor, mut keep) = (actor(), KeepNothing);
+        let (actor, mut keep) = (actor(&self.project), KeepNothing);
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);
         let answered = inbox::answer_all(&mut committer, &mut tree, Timestamp::now())?;
         // An agent's hook waits for no git and for nobody who is told; whoever comes next does both.

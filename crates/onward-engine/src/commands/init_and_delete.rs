@@ -10,6 +10,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::plan::Phase;
 use onward_core::run::{PhaseState, Run, worktrees};
 use onward_core::view;
+use onward_store::listing;
 use onward_store::{PruneList, RunFilter, StoreError};
 
 use crate::Onward;
@@ -29,6 +30,10 @@ pub struct InitReport {
     pub kept: Vec<PathBuf>,
     /// The project is in a git repository, and its configuration asks for no commits along the way.
     pub commits_are_off: bool,
+    /// There is no git repository, so that checkpoints hold no files.
+    pub snapshots_are_off: bool,
+    /// A plan is there that `run` takes where none is named.
+    pub has_a_plan: bool,
 }
 
 /// Whether `init` writes a first plan too.
@@ -54,9 +59,12 @@ impl Onward {
         write_new(&folder.join("config.yaml"), config::DEFAULT_FILE, 0o600, &mut report)?;
         let in_git = WorkingTree::of(&onward.project, None).is_kept();
         report.commits_are_off = in_git && onward.config.commit_rule(None).is_none();
+        report.snapshots_are_off = !in_git;
+        let first = onward.project.top.join("onward.yaml");
         if plan == FirstPlan::Yes {
-            write_new(&onward.project.top.join("onward.yaml"), FIRST_PLAN, 0o644, &mut report)?;
+            write_new(&first, FIRST_PLAN, 0o644, &mut report)?;
         }
+        report.has_a_plan = first.is_file();
         Ok(report)
     }
 
@@ -66,6 +74,9 @@ impl Onward {
         if !self.rows(&RunFilter::default())?.iter().any(|row| row.run == run) {
             return Err(Error::NoSuchRun(whole_id.to_owned()));
         }
+        if let Some(driver) = self.driver(&run)? {
+            return Err(Error::Driven { run, driver });
+        }
         if self.load(&run).is_ok_and(|run| run.vcs.rewinding.is_some()) {
             // Nobody could do that any more once its books are gone, and with them goes what was edited meanwhile.
             let ended = self.end_rewind_of(&run)?;
@@ -73,10 +84,14 @@ impl Onward {
                 return Err(Error::Refused { run, reasons: vec![edited] });
             }
         }
+        if self.load(&run).is_ok_and(|run| run.files_on_their_way().is_some()) {
+            self.end_integration_of(&run)?;
+        }
         let at_work = self.load(&run).map(|run| self.living(&run)).unwrap_or_default();
         if !at_work.is_empty() {
-            let reasons = at_work.iter().map(|phase| format!("phase {phase} is still at work")).collect();
-            return Err(Error::Refused { run, reasons });
+            let ids: Vec<&str> = at_work.iter().map(AsRef::as_ref).collect();
+            let reason = format!("still at work, although nobody drives the run: {}", ids.join(", "));
+            return Err(Error::RequestRefused { run, reason });
         }
         // Saved state is never in git, and what lies there under its id is of another store. A run that cannot be read may be there.
         let is_in_git = self.load(&run).map_or(true, |run| !run.started.plan.phases.is_empty());
@@ -110,7 +125,7 @@ impl Onward {
         let place = self.project.store_folder().join(worktrees::folder_of(run));
         let tree = WorkingTree::of(&self.project, None);
         let Ok(repository) = tree.repository() else { return };
-        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        for entry in listing::readable(place) {
             if !is_private(&entry.path()) {
                 // What is left of it goes with the folder.
                 let _ = repository.remove_worktree_at(&entry.path());

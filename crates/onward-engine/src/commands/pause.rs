@@ -28,6 +28,7 @@ impl Onward {
         let run = self.find_run(name)?;
         if self.driver(&run)?.is_none() {
             self.end_orphans(&run)?;
+            self.end_integration_of(&run)?;
         }
         self.post(&run, Posted::Cancel)?;
         Ok(run)

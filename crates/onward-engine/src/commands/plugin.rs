@@ -69,10 +69,12 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
+    use onward_store::listing;
+
     use super::*;
 
     fn files(folder: &Path, top: &Path, into: &mut BTreeSet<String>) {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        for entry in listing::all(folder).expect("a folder") {
             let path = entry.path();
             if path.is_dir() {
                 files(&path, top, into);

@@ -4,7 +4,6 @@
 //! between leaves something that belongs to nobody, and the next prune takes it away.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +13,7 @@ use onward_core::mutant::{self, Defect};
 use onward_core::retention::{self, CheckpointFacts, Moment, PruneItem, PruneLine, PrunePlan, RunFacts};
 use onward_core::run::{Run, RunStatus};
 use onward_core::view::{self, Summary};
+use onward_store::listing;
 use onward_store::{CheckpointRow, PruneList, RunFilter, RunRow};
 
 use super::housekeeping;
@@ -47,6 +47,7 @@ pub struct PruneDone {
     pub deleted: Vec<PruneLine>,
     /// Lines that were not carried out, with the reason.
     pub failed: Vec<(PruneLine, String)>,
+    /// The sum of the lines that were deleted, as the plan counted them.
     pub bytes_freed: u64,
 }
 
@@ -181,7 +182,7 @@ impl Onward {
         for line in lines {
             match line.item {
                 PruneItem::Run => {
-                    let outcome = self.delete(line.run.as_str()).map(|()| 0);
+                    let outcome = self.delete(line.run.as_str());
                     done.note(vec![line], outcome);
                 }
                 // They go with it, and stay with it.
@@ -189,7 +190,7 @@ impl Onward {
                 PruneItem::Checkpoint => checkpoints.entry(line.run.clone()).or_default().push(line),
                 PruneItem::Output => {
                     let outcome = old_output::forget(&self.project.store_folder(), &line.id);
-                    let outcome = outcome.map(|()| line.bytes).map_err(Error::io(format!("removing {}", line.id)));
+                    let outcome = outcome.map_err(Error::io(format!("removing {}", line.id)));
                     done.note(vec![line], outcome);
                 }
             }
@@ -200,7 +201,7 @@ impl Onward {
             done.note(lines, outcome);
         }
         let answers = PruneList { answered_before: Some(Timestamp::now() - ANSWERED_KEPT), ..PruneList::default() };
-        done.bytes_freed += self.store()?.prune(&answers)?.bytes_freed;
+        self.store()?.prune(&answers)?;
         self.sweep_what_was_left()?;
         Ok(done)
     }
@@ -212,23 +213,23 @@ impl Onward {
     }
 
     /// Deletes checkpoints of a run that stays, in one commit, and then the snapshots that only they named.
-    fn delete_checkpoints(&mut self, run: &RunId, lines: &[PruneLine], forked: &BTreeSet<RunId>) -> Result<u64> {
+    fn delete_checkpoints(&mut self, run: &RunId, lines: &[PruneLine], forked: &BTreeSet<RunId>) -> Result<()> {
         let checkpoints = lines.iter().map(|line| CheckpointId::new(line.id.as_str())).collect();
         reached("prune.before-checkpoints");
-        let pruned = self.store()?.prune(&PruneList { checkpoints, ..PruneList::default() })?;
+        self.store()?.prune(&PruneList { checkpoints, ..PruneList::default() })?;
         reached("prune.after-checkpoints");
         // Of a run that is driven the next prune sees to it; of one that was forked the fork may need them.
         if self.driver(run)?.is_none() && !forked.contains(run) {
             let run = self.load(run)?;
             self.drop_unnamed_snapshots(&run, SnapshotsSince::Perhaps)?;
         }
-        Ok(pruned.bytes_freed)
+        Ok(())
     }
 
     /// Takes away what a deletion left that was cut short: folders and refs of runs that were deleted here.
     fn sweep_what_was_left(&mut self) -> Result<()> {
         let folder = self.project.store_folder();
-        let names = |place: &&str| fs::read_dir(folder.join(place)).into_iter().flatten().flatten();
+        let names = |place: &&str| listing::readable(folder.join(place));
         let all: BTreeSet<RunId> = FOLDERS
             .iter()
             .flat_map(names)
@@ -279,10 +280,10 @@ impl Onward {
 }
 
 impl PruneDone {
-    fn note(&mut self, lines: Vec<PruneLine>, outcome: Result<u64>) {
+    fn note(&mut self, lines: Vec<PruneLine>, outcome: Result<()>) {
         match outcome {
-            Ok(bytes) => {
-                self.bytes_freed += bytes;
+            Ok(()) => {
+                self.bytes_freed += lines.iter().map(|line| line.bytes).fold(0, u64::saturating_add);
                 self.deleted.extend(lines);
             }
             Err(why) => self.failed.extend(lines.into_iter().map(|line| (line, why.to_string()))),

@@ -21,7 +21,7 @@ use crate::commands::external_phases::{Reported, next_of};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::plan_files;
-use crate::planning::{AgentReplan, ReplanMade};
+use crate::planning::{AgentReplan, ReplanDone, ReplanMade};
 use crate::probe::command::{self, CommandBounds, Flood};
 use crate::probe::probe_lock::{ProbePlace, ProbePurpose};
 use crate::project::Project;
@@ -37,7 +37,7 @@ const TIME_MAX: Duration = Duration::from_hours(1);
 pub(crate) struct Replanning {
     phase: PhaseId,
     unwanted: Arc<AtomicBool>,
-    made: Option<JoinHandle<ReplanMade>>,
+    made: Option<JoinHandle<ReplanDone>>,
 }
 
 impl Replanning {
@@ -53,7 +53,7 @@ impl Replanning {
             }
             Some(PlanMaker::Command(script)) => Self::by_command(project, run, id, (script, place), given_up),
             None => threads::spawn(|| {
-                ReplanMade::Nothing("the plan names no command and no agent that makes another one".to_owned())
+                ReplanMade::Nothing("the plan names no command and no agent that makes another one".to_owned()).into()
             }),
         };
         Self { phase: id.clone(), unwanted, made: Some(made) }
@@ -65,7 +65,7 @@ impl Replanning {
         id: &PhaseId,
         (script, place): (String, ProbePlace),
         given_up: Arc<AtomicBool>,
-    ) -> JoinHandle<ReplanMade> {
+    ) -> JoinHandle<ReplanDone> {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
         let (mark, marked) = place.variable();
@@ -75,6 +75,8 @@ impl Replanning {
             env
         });
         let (project, given) = (project.clone(), run.started.given.clone());
+        // Another plan in Markdown is read as this one was.
+        let settings = run.plan().markdown.as_ref().map(|origin| origin.settings.clone()).unwrap_or_default();
         let plan_path = project.top.join(&run.started.plan_path);
         let printed = move || {
             // One at a time: the command of a driver that was killed is ended first.
@@ -95,9 +97,9 @@ impl Replanning {
                 None => return Err(format!("the replan command gave no answer: {}", ran.why)),
             }
             let text = String::from_utf8(ran.output).map_err(|_| "what the replan command printed is no text")?;
-            read(&project, &plan_path, text, &given)
+            read(&project, (&plan_path, &settings), text, &given)
         };
-        threads::spawn(move || printed().map_or_else(ReplanMade::Nothing, ReplanMade::Plan))
+        threads::spawn(move || printed().map_or_else(ReplanMade::Nothing, ReplanMade::Plan).into())
     }
 }
 
@@ -109,31 +111,37 @@ impl Drop for Replanning {
     }
 }
 
-/// The plan, once it is there.
+/// The plan, once it is there, with the bill for it.
 pub(crate) fn made(replanning: &mut Option<Replanning>) -> Option<Input> {
     let one = replanning.as_mut().filter(|one| one.made.as_ref().is_some_and(JoinHandle::is_finished))?;
-    let lost = || ReplanMade::Nothing("whoever made another plan could not be followed".to_owned());
-    let made = one.made.take()?.join().unwrap_or_else(|_| lost());
+    let made = one.made.take()?;
+    let lost = || ReplanMade::Nothing("whoever made another plan could not be followed".to_owned()).into();
+    let ReplanDone { made, bill } = made.join().unwrap_or_else(|_| lost());
     let phase = one.phase.clone();
     *replanning = None;
-    Some(match made {
+    let paid_for = phase.clone();
+    let answer = match made {
         ReplanMade::Plan(plan) => Input::Replan { phase, plan: Ok(plan) },
         ReplanMade::Nothing(why) => Input::Replan { phase, plan: Err(why) },
         ReplanMade::Limited { agent, until, said } => Input::ReplanLimited { phase, agent, until, said },
+    };
+    Some(match bill {
+        Some(bill) => Input::PlanningPaid { phase: paid_for, bill, answer: Box::new(answer) },
+        None => answer,
     })
 }
 
 /// A plan that can take the place of the present one, or the first thing that stands in the way.
 fn read(
     project: &Project,
-    path: &Path,
+    (path, settings): (&Path, &MarkdownSettings),
     text: String,
     given: &std::collections::BTreeMap<String, String>,
 ) -> std::result::Result<Box<Plan>, String> {
-    let parsed = plan::parse(&text);
+    let parsed = plan_files::parsed(path, &text, settings);
     let errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let first = errors.map(|diagnostic| diagnostic.message.clone()).next();
-    let plan = plan_files::plan_from_text(project, path, text, &MarkdownSettings::default()).map_err(|why| {
+    let plan = plan_files::plan_from_text(project, path, text, settings).map_err(|why| {
         let what = first.unwrap_or_else(|| why.to_string());
         format!("what the replan command printed is no plan: {what}")
     })?;
@@ -166,6 +174,7 @@ impl Onward {
         text_fits("its reason", reason)?;
         let run = self.find_run(name)?;
         let phase = require_phase(&self.load(&run)?, phase)?;
+        self.demand_own_phase(&run, Some(&phase))?;
         let plan = file.map(|file| self.brought(file)).transpose()?;
         let reason = secrets().text(reason).into_owned();
         let proposed = match self.post(&run, Posted::Replan { phase, reason, plan }) {

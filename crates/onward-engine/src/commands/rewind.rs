@@ -191,6 +191,8 @@ impl Onward {
         let lease = self.take_lease(id, LeaseKind::Brief)?;
         let run = self.load(id)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let (run, ended) = self.end_an_integration(run, &lease)?;
+        self.notices.extend(ended);
         let touches_files = parts != RewindParts::State || run.vcs.rewinding.is_some();
         let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         let (run, ended) = self.finish_rewind(run, &lease)?;
@@ -215,7 +217,7 @@ impl Onward {
         let (state, present) = (parts != RewindParts::Files, present.as_ref());
         let wish = RewindWish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
         let mut tree = tree;
-        let (mut run, actor, mut keep, now) = (run, actor(), KeepNothing, Timestamp::now());
+        let (mut run, actor, mut keep, now) = (run, actor(&self.project), KeepNothing, Timestamp::now());
         let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
         rewind_steps::begin(&mut hand, &mut tree, ends, &wish, now)?;
         let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
@@ -242,7 +244,7 @@ impl Onward {
         let to = self.read_checkpoint(&begun.to)?;
         let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let begun_by = run.id.clone();
-        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        let (mut run, actor, mut keep) = (run, actor(&self.project), KeepNothing);
         let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
         let edited = begun.files.as_ref().map(|files| tree.edited_since(hand.run(), files)).transpose();
         let edited = edited.map_err(|why| not_back(&begun_by, NotBack::Pending(why)))?.flatten();

@@ -123,7 +123,8 @@ pub fn finish(
         Some(FilesOutcome::Refused(reason)) => return put_back(hand, tree, reason, now),
     };
     let restored = begun.state.then(|| vcs::back_to(hand.run(), to));
-    let rewound = RunRewound { to: begun.to, restored, result: vcs::result_of(to) };
+    let result = if begun.undoes { vcs::result_before(to) } else { vcs::result_of(to) };
+    let rewound = RunRewound { to: begun.to, restored, result };
     let mut inputs = vec![Input::Rewound(Ok(Box::new(rewound)))];
     inputs.extend(after.map(|snapshot| Input::Snapshotted(Ok(snapshot))));
     hand.tell(inputs, now)?;

@@ -23,6 +23,8 @@ use crate::drive::Committer;
 use crate::drive::committer::{self, CommitterState};
 use crate::drive::keyframes::Keeper;
 use crate::error::{Error, Result};
+use crate::queries::answers::ListItem;
+use crate::queries::by_age::is_taken_over;
 use crate::queries::runs::checkpoint_from;
 use crate::redact;
 use crate::start::starting::{actor, holder};
@@ -55,7 +57,8 @@ impl SavedState {
         let run = onward.load(id)?;
         let run = onward.demand_no_files_halfway(run, &lease)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
-        Ok(Self { keeper, onward, lease, run, standing: CommitterState::AsStored, actor: actor() })
+        let actor = actor(&onward.project);
+        Ok(Self { keeper, onward, lease, run, standing: CommitterState::AsStored, actor })
     }
 
     pub fn run(&self) -> &RunId {
@@ -210,25 +213,30 @@ impl Onward {
 
     /// The newest checkpoint of exactly this type, and project if one is named. An archived run was put away by somebody.
     pub fn load_saved(&mut self, kind: &str, project: Option<&str>) -> Result<Checkpoint> {
-        let mut newest: Option<CheckpointRow> = None;
+        let mut newest: Option<(CheckpointRow, Option<Timestamp>)> = None;
+        let mut is_from_file = false;
         for row in self.rows(&RunFilter::default())? {
             if row.status == RunStatus::Archived.as_str() {
                 continue;
             }
             let item = self.item(&row)?;
-            // The word in ids may stand for several names; the name itself counts where there is no plan.
-            let named = |wanted: &str| {
-                ids_and_keys::word(wanted) == item.project && (!item.plan.is_empty() || item.title == wanted)
-            };
-            if item.kind != kind || !project.is_none_or(named) {
+            if item.kind != kind || !project.is_none_or(|wanted| is_of(&item, wanted)) {
                 continue;
             }
+            let from_file = is_taken_over(&row);
             // A run that was begun earlier may have been saved later.
             let last = self.store()?.checkpoints(CheckpointFilter::OfRun(&row.run), Page::first(1))?.into_iter().next();
-            newest = newest.into_iter().chain(last).max_by_key(|row| row.number);
+            let Some(last) = last else { continue };
+            let is_later = newest.as_ref().is_none_or(|(before, at)| {
+                // A file is as old as it says; of what was saved here the order counts, whatever a clock said.
+                if from_file || is_from_file { item.updated_at > *at } else { last.number > before.number }
+            });
+            if is_later {
+                (newest, is_from_file) = (Some((last, item.updated_at)), from_file);
+            }
         }
         let nothing = || Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) };
-        let id = newest.ok_or_else(nothing)?.id;
+        let id = newest.ok_or_else(nothing)?.0.id;
         let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
         checkpoint_from(&id, &found)
     }
@@ -237,6 +245,7 @@ impl Onward {
     pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
         data_limits::object_fits(&patch)?;
         let run = self.find_run(name)?;
+        self.demand_own_phase(&run, None)?;
         if redact::collisions::cuts_a_key(&patch) {
             // Only here, where the sender knows the secret, can it be told which one it is.
             apart(redact::collisions::demand_apart_from(&self.load(&run)?.state, &patch))?;
@@ -264,10 +273,19 @@ impl Onward {
     fn begin_state_run(&mut self, started: RunStarted, first: &[Input]) -> Result<(RunId, Stepped)> {
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let started = RunStarted { run: id.clone(), ..started };
-        let (_, stepped) = committer::begin(self.store()?, &lease, &started, first, (&actor(), Timestamp::now()))?;
+        let actor = actor(&self.project);
+        let (_, stepped) = committer::begin(self.store()?, &lease, &started, first, (&actor, Timestamp::now()))?;
         drop(lease);
         Ok((id, stepped))
     }
+}
+
+/// Whether a run is of the project of this name. Where there is a plan the name is kept as a word of ids, which may stand for several.
+pub(crate) fn is_of(item: &ListItem, wanted: &str) -> bool {
+    if item.plan.is_empty() && item.title == wanted {
+        return true;
+    }
+    item.project == wanted || !item.plan.is_empty() && ids_and_keys::word(wanted) == item.project
 }
 
 /// The input of a first save: all of the state, without its secrets.
@@ -293,8 +311,7 @@ fn state_after(first: &Input) -> Map<String, Value> {
 
 fn started(kind: &str, project: &str, work: &str) -> RunStarted {
     let bare = RunStarted::bare(RunId::new(""), work, no_plan(kind, project), project);
-    let (plan_digest, project) = (String::new(), ids_and_keys::word(project));
-    RunStarted { plan_digest, project, triggers: vec![Trigger::Manual], ..bare }
+    RunStarted { plan_digest: String::new(), project: project.to_owned(), triggers: vec![Trigger::Manual], ..bare }
 }
 
 /// Whether a change must be cut together with what it changes: a secret key is kept as another one, and a text that goes on may

@@ -25,7 +25,7 @@ impl Onward {
     pub fn share(&mut self, name: Option<&str>, mut fact: SharedFact) -> Result<SharedOn> {
         let run = self.find_run(name)?;
         if let SharedFact::DecisionMade { by, .. } = &mut fact {
-            by.get_or_insert_with(actor);
+            by.get_or_insert_with(|| actor(&self.project));
         }
         match self.post(&run, Posted::Share { fact: Box::new(fact.clone()) }) {
             Ok(Reply::Checkpoint { id }) => Ok(SharedOn { run, checkpoint: Some(id) }),

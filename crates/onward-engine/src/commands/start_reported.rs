@@ -13,7 +13,8 @@ use super::replan::Proposed;
 use crate::Onward;
 use crate::drive::reporter::Silent;
 use crate::error::{Error, Result};
-use crate::start::starting::Request;
+use crate::plan_files::plan_from_text;
+use crate::start::request::Request;
 
 /// The folder of such plans in the store.
 const PLANS: &str = "plans";
@@ -56,10 +57,12 @@ impl Onward {
     /// Writes the plan where a later start finds it.
     fn keep_reported_plan(&mut self, plan: &Value) -> Result<PathBuf> {
         let text = reported_only(plan).map_err(|why| Error::Unfit { why })?;
-        self.store()?;
         let (store, digest) = (self.project.store_folder(), blake3::hash(text.as_bytes()).to_hex());
         let folder = store.join(PLANS);
         let path = folder.join(format!("{}.yaml", &digest[..DIGEST_CHARS]));
+        // What is wrong with it is said before anything is made.
+        plan_from_text(&self.project, &path, text.clone(), &self.config.markdown())?;
+        self.store()?;
         let written = private::make_folders(&store, &folder).and_then(|()| write(&path, &text));
         written.map_err(Error::io(format!("writing {}", path.display())))?;
         Ok(path)

@@ -30,6 +30,13 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };
         let folder = shell::folder(project, run, &phase.id, attempt.number);
+        if let Some(damage) = running_attempt::damage(&folder) {
+            let path = relative(project, &folder.path().join("EXIT"));
+            let message = format!("{damage}: nobody knows how phase {} of run {} ended", phase.id, run.id);
+            let then = "does it again, or asks first if it has effects outside";
+            found.error(DoctorCode::AttemptRecord, path, message, &format!("{} {then}", view::resume_command(&run.id)));
+            continue;
+        }
         let message = match attendant::find(&folder, &running_attempt::boot_now(), &attempt.boot) {
             Ok(attendant::AttemptFound::Alive(_) | attendant::AttemptFound::Holding) => {
                 format!(
@@ -226,7 +233,7 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
 }
 
 pub(super) fn strays(project: &Project, rows: &[RunRow], found: &mut FindingsSoFar) {
-    let help = format!("it is in nobody's way; {REPAIR} puts it into .onward/damaged");
+    let help = format!("it does no harm; {REPAIR} puts it into .onward/damaged");
     for Stray { code, path, message } in all_strays(project, rows) {
         found.info(code, shown(&project.store_folder(), &path), message, &help);
     }

@@ -75,7 +75,7 @@ impl Comparison {
         let id = head.id.clone();
         let Some(listed) = self.listed.get_mut(&id) else {
             if !self.bad.contains(&id) && matches!(store.checkpoint_was_deleted(&id), Ok(false)) {
-                let message = "the journal tells of it, it was not deleted, and it is not there";
+                let message = "the journal names it, nobody deleted it, and it is missing";
                 let help = format!("the journal is good: {REPAIR} makes the checkpoint again from it");
                 found.error(DoctorCode::CheckpointMissing, id.as_str(), message, &help);
             }
@@ -88,8 +88,7 @@ impl Comparison {
         match document(store, &id) {
             Ok(stored) if shows(&stored, run, head) => {}
             Ok(_) => {
-                let message =
-                    format!("it does not show the run as its journal says it stood at record {}", recorded.seq);
+                let message = format!("it differs from the run at record {} of its journal", recorded.seq);
                 let help = format!("the journal counts and is good: {REPAIR} makes the checkpoint again from it");
                 found.error(DoctorCode::CheckpointDiffers, id.as_str(), message, &help);
             }
@@ -104,10 +103,7 @@ impl Comparison {
         for (id, _) in self.listed.into_iter().filter(|(_, listed)| unknown(listed)) {
             match document(store, &id) {
                 Ok(_) => {
-                    let message = format!(
-                        "it shows the run at a place that its journal, which ends at record {}, does not have any more",
-                        run.seq
-                    );
+                    let message = format!("it is newer than its journal, which ends at record {}", run.seq);
                     let help = format!("it can be read and is kept: onward show {id}");
                     found.info(DoctorCode::CheckpointBeyond, id.as_str(), message, &help);
                 }

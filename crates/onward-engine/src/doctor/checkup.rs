@@ -1,4 +1,4 @@
-//! Looks everything over and changes nothing: the folder, the database, every journal, checkpoint and attempt.
+//! The check-up, which changes nothing: the folder, the database, every journal, checkpoint and attempt.
 
 use onward_store::{Alarm, Damage, Health, Inspection, OpenMode, RunFilter, RunRow, Store, StoreError, StoreExt};
 

@@ -10,6 +10,8 @@ use serde::Serialize;
 pub enum DoctorCode {
     /// The copy of an artifact is missing or spoilt.
     ArtifactCopy,
+    /// The record of an attempt's end is damaged.
+    AttemptRecord,
     /// An attempt is not in the journal of its run.
     AttemptUnrecorded,
     /// A large value is missing or spoilt.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use onward_core::formats::{self, BadFile};
+use onward_store::listing;
 
 use super::code::DoctorCode;
 use super::findings::FindingsSoFar;
@@ -18,7 +19,7 @@ const FILES_MAX: usize = 1_000;
 pub(super) fn examine(onward: &Onward, found: &mut FindingsSoFar) {
     let top = &onward.project.top;
     let mut files: Vec<PathBuf> = Vec::new();
-    for place in onward.project.left_by_others() {
+    for place in onward.project.records_of_others() {
         let path = top.join(place);
         if path.is_dir() { files.extend(inside(&path)) } else { files.push(path) }
     }
@@ -50,7 +51,7 @@ pub(super) fn examine(onward: &Onward, found: &mut FindingsSoFar) {
 }
 
 fn inside(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let entries = listing::readable(folder).into_iter().map(|entry| entry.path());
     let is_read = |path: &PathBuf| {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         matches!(ending, "json" | "yaml" | "yml") && fs::symlink_metadata(path).is_ok_and(|about| about.is_file())

@@ -1,5 +1,6 @@
 //! The folder itself: who may look into it, what in it is not what it should be, and what was left lying about.
 
+use onward_store::listing;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -39,8 +40,8 @@ fn relied_on(folder: &Path) -> Vec<PathBuf> {
 
 pub(super) fn children(folder: &Path) -> Vec<PathBuf> {
     let real = fs::symlink_metadata(folder).is_ok_and(|seen| seen.is_dir());
-    let entries = real.then(|| fs::read_dir(folder).ok()).flatten();
-    let mut all: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let entries = if real { listing::readable(folder) } else { Vec::new() };
+    let mut all: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     all.sort();
     all
 }

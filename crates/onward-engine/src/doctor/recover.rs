@@ -167,12 +167,12 @@ pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut KeptRun, reb
             let message = format!("nobody knows whether phase {phase} had its effect outside since");
             rebuilt.repaired.push(Repair::new(DoctorCode::InDoubt, format!("run {}", kept.id), message));
         }
-        add(run, event, &mut kept.added);
+        add(run, event, &mut kept.added, &actor(project));
     }
 }
 
-fn add(run: &mut onward_core::run::Run, event: Event, added: &mut Vec<Recorded>) {
-    let recorded = Recorded { seq: run.seq.next(), at: as_stored(Timestamp::now()), actor: actor(), event };
+fn add(run: &mut onward_core::run::Run, event: Event, added: &mut Vec<Recorded>, actor: &str) {
+    let recorded = Recorded { seq: run.seq.next(), at: as_stored(Timestamp::now()), actor: actor.to_owned(), event };
     run.apply(&recorded);
     added.push(recorded);
 }

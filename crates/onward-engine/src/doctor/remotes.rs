@@ -20,7 +20,8 @@ pub(super) fn examine(top: &Path, found: &mut FindingsSoFar) {
         if rules.iter().any(|rule| rule.starts_with("^refs/onward/")) {
             continue;
         }
-        let message = "it is a mirror: a push publishes the snapshots under refs/onward, which are not redacted";
+        let message =
+            "the remote is a mirror: a push publishes the snapshots under refs/onward, which are not redacted";
         let help = format!(
             "to leave them out: git config --add {push} '+refs/*:refs/*' && git config --add {push} '^refs/onward/*'"
         );

@@ -22,7 +22,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
     let path = format!("run {}", row.run);
     let before = found.0.len();
     if let Err(damage) = &row.summary {
-        let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
+        let help = format!("its journal and its checkpoints are checked by themselves; {}", rebuilt());
         found.error(DoctorCode::Row, &path, damage.to_string(), &help);
     } else if row.head.0 == 0 {
         return without_journal(store, row, &path, found);
@@ -57,7 +57,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
 fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut FindingsSoFar) {
     if row.status == NEW {
         let message = "it has a row and no journal: its start was ended before the first record; nothing was done";
-        found.info(DoctorCode::NoJournal, path, message, "it is not listed and in nobody's way");
+        found.info(DoctorCode::NoJournal, path, message, "it is not listed and does no harm");
         return;
     }
     let message = "nothing of its journal is left, so it cannot go on";
@@ -68,7 +68,7 @@ fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: 
 
 fn inbox(store: &mut dyn Inspection, run: &RunId, path: &str, found: &mut FindingsSoFar) {
     if let Err(why) = store.check_inbox(run) {
-        let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
+        let help = format!("its journal and its checkpoints are checked by themselves; {}", rebuilt());
         of_run(&why.into(), path, DoctorCode::Inbox, &help, found);
     }
 }
@@ -115,11 +115,11 @@ fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut FindingsSoFar) {
     match cache::decode(&fold.bytes) {
         Some(read) if read.seq == fold.seq && format!("{read:?}") == format!("{run:?}") => {}
         Some(_) => {
-            let message = format!("what is kept of the run at record {} is not what its journal says", fold.seq);
+            let message = format!("the cached state of the run at record {} differs from its journal", fold.seq);
             found.error(DoctorCode::FoldCache, path, message, &help);
         }
         None => {
-            let message = format!("what is kept of the run at record {} cannot be understood", fold.seq);
+            let message = format!("the cached state of the run at record {} cannot be understood", fold.seq);
             found.warning(DoctorCode::FoldCache, path, message, &help);
         }
     }
@@ -132,7 +132,7 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut FindingsSoFar) {
     let stored = serde_json::from_slice::<Value>(bytes).ok();
     let is_right = stored.is_some_and(|stored| stored_form::says(&stored, &view::summary(run)));
     if !is_right || row.status != run.status().as_str() {
-        let message = "the row in the list of runs does not say what the journal says, which counts";
+        let message = "the row in the list of runs differs from the journal, which counts";
         let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");
         found.error(DoctorCode::Projection, path, message, &help);
     }
@@ -151,8 +151,8 @@ fn took(
     if kept == told || row.head != run.seq || found.0.iter().any(|one| one.path == path) {
         return;
     }
-    let message = "what is kept of how long its attempts took is not what its journal says";
-    let help = format!("times that are expected may be wrong, and nothing else: {REPAIR} makes it again");
+    let message = "the recorded durations of its attempts differ from its journal";
+    let help = format!("only expected times may be wrong: {REPAIR} builds them again");
     found.warning(DoctorCode::Projection, path, message, &help);
 }
 

@@ -5,17 +5,23 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use onward_core::agent::{Adapter, AgentExit, AgentResult, FRAME_BYTES_MAX, FrameReader};
-use onward_core::event::{AgentEnded, AgentHow};
+use onward_core::agent::{Adapter, AgentEnd, AgentExit, AgentResult, FRAME_BYTES_MAX, FrameReader, ToolUse};
+use onward_core::event::{AgentEnded, AgentHow, usd};
 use onward_core::id::PhaseId;
 use onward_core::plan::Phase;
 use onward_core::run::{Run, agents};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{AttemptFolder, ExitRecord, ProcessEnd};
+use crate::executor::tool_calls::CallsLeft;
 use crate::executor::{agent, tool_calls};
 use crate::markdown_file::tasks_left_open;
 use crate::project::Project;
+
+/// The sign for a secret that was cut out begins like this.
+const REDACTED: &str = "[redacted";
+/// Said where the frames are not those that the attendant has written.
+const FORGED: &str = "what its client printed was changed or removed while it worked, in the folder of the attempt: it counts for nothing";
 
 /// The way to read the frames of an attempt.
 #[derive(Clone, Debug)]
@@ -50,7 +56,8 @@ impl AgentReading {
         let left = tool_calls::left(folder);
         // A person said no, or it was put off: the client only did what it was told.
         result.denials.retain(|call| call.id.as_ref().is_none_or(|id| !left.refused.contains(id)));
-        let asked = result.deferred.as_ref().and_then(|call| left.asked.get(call.id.as_deref()?)).cloned();
+        let redacted = exit.map_or(0, |exit| exit.redacted);
+        let asked = result.deferred.as_ref().and_then(|call| digest_of(call, &left, redacted));
         let mut ended = AgentEnded::from(result);
         if let AgentHow::Deferred { digest, .. } = &mut ended.how {
             *digest = asked;
@@ -77,7 +84,9 @@ impl AgentReading {
                 None => reader.expecting_json(),
             };
         }
-        if let Ok(frames) = folder.read_frames() {
+        let seal = exit.and_then(|exit| exit.frames.as_ref());
+        let forged = seal.filter(|seal| !folder.frames_are(seal));
+        if let (None, Ok(frames)) = (forged, folder.read_frames()) {
             let mut frames = BufReader::new(frames);
             let mut line = Vec::new();
             while matches!(next_line(&mut frames, &mut line), Ok(true)) {
@@ -91,8 +100,22 @@ impl AgentReading {
         });
         let now = exit.map_or_else(Timestamp::now, |exit| exit.ended_at);
         let local = TimeZone::system();
-        reader.finish(&AgentExit { code, errors: &errors, local: &local }, now)
+        let result = reader.finish(&AgentExit { code, errors: &errors, local: &local }, now);
+        let never_ran = exit.is_some_and(|exit| matches!(exit.outcome, ProcessEnd::CouldNotStart(_)));
+        if let Some(seal) = forged {
+            let how = AgentEnd::Failed { message: FORGED.to_owned() };
+            return AgentResult { how, is_part: true, cost_usd: seal.cost_nano_usd.map(usd), ..result };
+        }
+        AgentResult { is_part: result.is_part && !never_ran, ..result }
     }
+}
+
+/// The digest of a call that waits. What the hook left could have been written by the agent: an answer to one call must not be good
+/// for another, so it counts only where it is that of what is shown. Where a secret was cut out of that there is no other.
+fn digest_of(call: &ToolUse, left: &CallsLeft, redacted: u64) -> Option<String> {
+    let asked = left.asked.get(call.id.as_deref()?)?;
+    let was_cut = redacted > 0 && call.about.contains(REDACTED);
+    (was_cut || call.digest.as_ref() == Some(asked)).then(|| asked.clone())
 }
 
 /// The next line, or as much of it as a frame may have.
@@ -100,4 +123,26 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<boo
     line.clear();
     let count = std::io::Read::take(&mut *from, FRAME_BYTES_MAX as u64).read_until(b'\n', line)?;
     Ok(count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The agent has put the digest of another call beside the one that is shown: an answer to what is shown is not good for that one.
+    #[test]
+    fn the_digest_of_another_call_does_not_count() {
+        let call = |digest: &str, about: &str| ToolUse {
+            id: Some("t1".to_owned()),
+            digest: Some(digest.to_owned()),
+            about: about.to_owned(),
+            ..ToolUse::default()
+        };
+        let mut left = CallsLeft::default();
+        left.asked.insert("t1".to_owned(), "d1".to_owned());
+        assert_eq!(digest_of(&call("d1", "echo ok"), &left, 0).as_deref(), Some("d1"));
+        assert_eq!(digest_of(&call("d2", "echo ok"), &left, 1), None);
+        assert_eq!(digest_of(&call("d2", "echo [redacted]"), &left, 0), None);
+        assert_eq!(digest_of(&call("d2", "echo [redacted]"), &left, 1).as_deref(), Some("d1"));
+    }
 }

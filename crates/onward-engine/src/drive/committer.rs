@@ -32,11 +32,13 @@ pub struct Arrived {
     /// The question; or the answer, where it is not even decided.
     pub(super) asked: std::result::Result<Input, Reply>,
     pub(super) item: Option<String>,
+    /// Whoever posted it; none: it is the committer's own.
+    pub(super) by: Option<String>,
 }
 
 impl From<Input> for Arrived {
     fn from(input: Input) -> Self {
-        Self { asked: Ok(redact::inputs::input(input)), item: None }
+        Self { asked: Ok(redact::inputs::input(input)), item: None, by: None }
     }
 }
 
@@ -199,13 +201,13 @@ impl<'a> Committer<'a> {
         now: Timestamp,
     ) -> std::result::Result<Option<PreparedCommit>, CommitFailed> {
         let (mut all, mut entry) = (Stepped::default(), Entry::default());
-        for (at, Arrived { asked, item }) in arrived.iter().enumerate() {
+        for (at, Arrived { asked, item, by }) in arrived.iter().enumerate() {
             let declined = |reason: String| Reply::Refused { reason };
             let answer = match (aside.get(&at), asked) {
                 (Some(LeftAside::TakenBack), _) => continue,
                 (Some(LeftAside::Unfit(why)), _) => Reply::Unfit { reason: why.clone() },
                 (None, Err(answer)) => answer.clone(),
-                (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
+                (None, Ok(input)) => match run::step(self.run, input, by.as_deref().unwrap_or(self.actor), now) {
                     Ok(stepped) => {
                         add(&mut entry, &self.run.started.plan_path, &stepped)
                             .map_err(|why| CommitFailed::Unfit { at, why })?;

@@ -250,6 +250,7 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
                 Some(due) => world.tree().notify(run, due)?,
                 None => None,
             },
+            Effect::Snapshot | Effect::Commit { .. } if world.tree_is_busy() => None,
             Effect::Snapshot => {
                 at_once.extend(keep(world.tree(), run)?.into_iter().map(Arrived::from));
                 None
@@ -258,8 +259,8 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
                 at_once.extend(world.tree().mirror(run).into_iter().map(Arrived::from));
                 None
             }
-            Effect::Integrate { phase } => Some(world.tree().integrate(run, &phase)?),
-            Effect::RemoveWorktree { phase } => Some(world.tree().remove_worktree(run, &phase)?),
+            Effect::Integrate { phase } => world.integrate(run, &phase)?,
+            Effect::RemoveWorktree { phase } => world.remove_worktree(run, &phase)?,
             Effect::Commit { number } => Some(world.tree().commit(run, number)?),
             Effect::WakeAt(_) => None,
         };

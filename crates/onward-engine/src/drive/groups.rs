@@ -2,14 +2,14 @@
 //! holder, however that ends. The file says which run it is, so that others can name it, and so that phases that outlived the driver
 //! of that run keep their place.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::input::GroupSeen;
 use onward_store::lock::{Hold, try_lock};
-use onward_store::private;
+use onward_store::{listing, private};
 
 use crate::attendant::{AttemptFolder, is_at_work};
 use crate::error::{Error, Result};
@@ -68,8 +68,8 @@ impl GroupPlace {
         said.map_err(|why| Error::NoRoom { what: format!("{} cannot be written: {why}", self.path.display()) })
     }
 
-    /// One more look of a run that waits. What cannot be looked at is as it was.
-    pub(crate) fn look(&mut self, project: &Project, me: &RunId) -> GroupSeen {
+    /// Asks once more for the turn of a run that waits. Where that fails, the run goes on waiting.
+    pub(crate) fn ask_again(&mut self, project: &Project, me: &RunId) -> GroupSeen {
         let seen = self.try_enter(project, Some(me)).unwrap_or(GroupSeen::Busy { by: None });
         if seen == GroupSeen::Entered {
             // Others wait in any case; without it they cannot say for whom.
@@ -92,7 +92,7 @@ fn said(file: &mut File) -> Option<RunId> {
 fn has_phases_at_work(store: &Path, run: &RunId) -> bool {
     let any = AttemptFolder::new(store, run, &PhaseId::new("x"), Attempt(1));
     let Some(run_folder) = any.path().ancestors().nth(2) else { return false };
-    let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = |folder: &Path| listing::readable(folder).into_iter().map(|entry| entry.path());
     let mut attempts = below(run_folder).flat_map(|phase| below(&phase).collect::<Vec<_>>());
     attempts.any(|path| is_at_work(&AttemptFolder::at(path)).unwrap_or(false))
 }

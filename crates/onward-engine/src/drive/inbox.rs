@@ -9,6 +9,7 @@ use onward_core::mutant::{self, Mutant};
 use onward_core::patch;
 use onward_core::run::Stepped;
 use onward_store::{Consumed, InboxItem};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::committer::{Arrived, Committer};
@@ -114,12 +115,25 @@ fn label_what_has_started(committer: &mut Committer<'_>, tree: &mut dyn TreeWorl
 
 /// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
 /// answer would set something off that nobody is there to do.
-fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -> Result<Stepped> {
+pub(crate) fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -> Result<Stepped> {
     let run = committer.run();
     if run.epoch == 0 || run.archived || run.ending().is_some() {
         return Ok(Stepped::default());
     }
     committer.tell(vec![Input::DriverGone], now)
+}
+
+/// The part of a message that tells who posted it. Those before there was one do not say.
+#[derive(Deserialize)]
+struct PostedBy {
+    posted_by: Option<String>,
+}
+
+/// A message as it is posted.
+pub(crate) fn message(posted: &Posted, by: &str) -> Vec<u8> {
+    let mut message = serde_json::to_value(posted).expect("a message has only string keys");
+    message["posted_by"] = by.into();
+    serde_json::to_vec(&message).expect("a message has only string keys")
 }
 
 /// A message that cannot be read is answered all the same, or it would come again for ever.
@@ -131,7 +145,8 @@ fn understood(item: InboxItem, state: &Value, earlier: &[Arrived]) -> Arrived {
         },
         Err(why) => Err(Reply::Refused { reason: format!("the message cannot be understood: {why}") }),
     };
-    Arrived { asked, item: Some(item.id) }
+    let by = serde_json::from_slice::<PostedBy>(&item.body).ok().and_then(|envelope| envelope.posted_by);
+    Arrived { asked, item: Some(item.id), by }
 }
 
 /// Refuses a message with a name that is another's once secrets are cut out of it: one of the state, or of a message that came before

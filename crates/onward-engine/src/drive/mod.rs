@@ -6,17 +6,18 @@ pub(crate) mod committer;
 mod driver;
 pub(crate) mod earlier_attempts;
 pub(crate) mod groups;
-pub(crate) mod in_place;
 pub(crate) mod inbox;
 pub(crate) mod keyframes;
 pub(crate) mod notices;
 pub(crate) mod process_world;
+pub(crate) mod project_moved;
 pub(crate) mod reporter;
 pub(crate) mod running_attempt;
 pub(crate) mod shared_limits;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waiter;
+mod worktrees_beside;
 pub(crate) mod world;
 
 pub use committer::{Arrived, Committer};

@@ -2,7 +2,7 @@
 //! for whoever is told. Such a program does not outlive the command that started it, unless that is killed.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
@@ -248,6 +248,8 @@ fn wait(child: &mut Child, state: &Mutex<ProgramState>) -> Result<Option<i32>, S
                 let _ = child.wait();
                 return Err(format!("it took longer than {} s", NOTICE_TIME_MAX.as_secs()));
             }
+            // It says nothing about the program, which goes on.
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
             Err(why) => return Err(why.to_string()),
         }
         drop(now);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -9,7 +10,8 @@ use onward_core::event::{LimitHit, Outcome, StopRequest, Urgency};
 use onward_core::evidence::RequirementSeen;
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input, LabelsSet};
-use onward_core::run::{PhaseState, Run};
+use onward_core::run::Run;
+use onward_core::run::worktrees::works_apart;
 use onward_core::view::{self, StatusView};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
@@ -18,17 +20,18 @@ use crate::commands::replan::{self, Replanning};
 use crate::drive::attempt_files::AttemptFiles;
 use crate::drive::earlier_attempts::{Cleared, Former};
 use crate::drive::groups::GroupPlace;
-use crate::drive::in_place::InPlace;
+use crate::drive::project_moved::InPlace;
 use crate::drive::reporter::AttemptOutput;
 use crate::drive::running_attempt::{Flight, Landed, boot_now};
 use crate::drive::shared_limits::SharedLimits;
 use crate::drive::waiter::Waiter;
+use crate::drive::worktrees_beside::{WorktreeMade, WorktreesBeside};
 use crate::drive::world::{Happened, TreeWorld, World};
 use crate::error::{Error, Result};
 use crate::executor::shell::{self, PrepareTrouble};
 use crate::probe::{
     self,
-    beside::LookBeside,
+    background_probe::LookBeside,
     issue::{LabelPatience, Labelling},
     phase::ProofLook,
     requirement::RequirementLook,
@@ -49,7 +52,7 @@ const END_ALL_TIME_MAX: Duration = Duration::from_millis(8_500);
 /// All attempts that this process has under way.
 pub(crate) struct Flights<'a> {
     project: &'a Project,
-    place: InPlace,
+    place: Arc<InPlace>,
     waiter: Waiter,
     /// This process, for whoever asks how far it is.
     me: view::DriverView,
@@ -58,12 +61,14 @@ pub(crate) struct Flights<'a> {
     former: Former,
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
-    /// Phases of which it is looked whether what they require is there.
+    /// Phases whose requirements are being checked.
     requiring: BTreeMap<PhaseId, LookBeside<Vec<RequirementSeen>>>,
     /// The phase of which the issue is being told that it has started.
     labelling: Option<(PhaseId, LookBeside<std::result::Result<LabelsSet, String>>)>,
     /// The plan that is being made.
     replanning: Option<Replanning>,
+    /// Files on their way from a worktree into the project, and worktrees on their way out.
+    worktrees: WorktreesBeside,
     tree: WorkingTree,
     shared: SharedLimits,
     /// The run's place among those that are not at work at the same time.
@@ -74,13 +79,18 @@ pub(crate) struct Flights<'a> {
 }
 
 impl<'a> Flights<'a> {
-    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::DriverView, tree: WorkingTree) -> Self {
+    pub(crate) fn new(
+        project: &'a Project,
+        place: Arc<InPlace>,
+        waiter: Waiter,
+        me: view::DriverView,
+        tree: WorkingTree,
+    ) -> Self {
         let shared = SharedLimits::new(&project.store_folder());
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
         let former = Former::default();
         let (requiring, labelling) = (BTreeMap::new(), None);
         let (replanning, status_asked) = (None, false);
-        let place = InPlace::new(project);
         let output = AttemptFiles { project };
         Self {
             project,
@@ -93,6 +103,7 @@ impl<'a> Flights<'a> {
             requiring,
             labelling,
             replanning,
+            worktrees: WorktreesBeside::default(),
             tree,
             shared,
             group: None,
@@ -111,7 +122,7 @@ impl<'a> Flights<'a> {
         let mut over = Vec::new();
         // What was being looked at or made when a stop was asked for was given up, which says nothing about it.
         if stop::asked().is_none() {
-            over.extend(self.proven());
+            over.extend(self.proven()?);
             over.extend(self.required());
             over.extend(self.labelled());
             over.extend(replan::made(&mut self.replanning));
@@ -154,19 +165,23 @@ impl Flights<'_> {
         self.tree.catch_index_up();
     }
 
-    /// The proofs found for phases that say they are done.
-    fn proven(&mut self) -> Vec<Input> {
+    /// The proofs found for phases that say they are done. Where nobody could look the driver ends, and the next one looks again.
+    fn proven(&mut self) -> Result<Vec<Input>> {
         let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {
-            let proof = Box::new(proving.proof()?);
-            Some((*number, Input::Probed { phase: phase.clone(), proof }))
+            let blind = |why| {
+                let what = format!("whether phase {phase} is done cannot be seen: {why}");
+                Error::NoRoom { what }
+            };
+            let proof = proving.proof()?.map_err(blind);
+            Some(proof.map(|proof| (*number, Input::Probed { phase: phase.clone(), proof: Box::new(proof) })))
         });
-        let found: Vec<(u32, Input)> = found.collect();
+        let found = found.collect::<Result<Vec<(u32, Input)>>>()?;
         for (number, input) in &found {
             if let Input::Probed { phase, .. } = input {
                 self.proving.remove(&(phase.clone(), *number));
             }
         }
-        found.into_iter().map(|(_, input)| input).collect()
+        Ok(found.into_iter().map(|(_, input)| input).collect())
     }
 }
 
@@ -194,22 +209,27 @@ impl Flights<'_> {
 }
 
 impl Flights<'_> {
-    /// The worktree of an attempt as it is to be made; none where that was given up.
-    fn worktree_begun(&self, run: &Run, id: &PhaseId, attempt: Attempt) -> Option<Input> {
-        let begun = self.tree.begin_worktree(run, id, attempt);
-        match begun {
-            Ok(fact) => Some(Input::Worktree { phase: id.clone(), found: Ok(Box::new(fact)) }),
-            Err(_) if stop::asked().is_some() => None,
-            Err(why) => Some(could_not_start(id, attempt, format!("it can have no worktree of its own: {why}"))),
-        }
-    }
-
-    fn worktree_made(&self, run: &Run, id: &PhaseId) -> std::result::Result<(), PrepareTrouble> {
-        if !run.phase_state(id).is_some_and(PhaseState::is_apart) {
-            return Ok(());
-        }
-        let made = self.tree.make_worktree(run, id);
-        made.map_err(|why| PrepareTrouble::Phase(format!("its worktree cannot be made: {why}")))
+    /// Whether the worktree of an attempt is in its place; else what is known of it by now, if anything is.
+    fn worktree_is_made(
+        &mut self,
+        run: &Run,
+        id: &PhaseId,
+        attempt: Attempt,
+    ) -> std::result::Result<(), Option<Box<Input>>> {
+        let why = match self.worktrees.make(&self.tree, run, id, attempt) {
+            Some(WorktreeMade::InPlace(Ok(()))) => return Ok(()),
+            Some(WorktreeMade::ToBeMade(Ok(fact))) => {
+                return Err(Some(Box::new(Input::Worktree { phase: id.clone(), found: Ok(Box::new(fact)) })));
+            }
+            // It was given up.
+            Some(WorktreeMade::InPlace(Err(_)) | WorktreeMade::ToBeMade(Err(_))) if stop::asked().is_some() => {
+                return Err(None);
+            }
+            Some(WorktreeMade::ToBeMade(Err(why))) => format!("it can have no worktree of its own: {why}"),
+            Some(WorktreeMade::InPlace(Err(why))) => format!("its worktree cannot be made: {why}"),
+            None => return Err(None),
+        };
+        Err(Some(Box::new(could_not_start(id, attempt, why))))
     }
 }
 
@@ -236,6 +256,11 @@ impl World for Flights<'_> {
         let at_work = run.phase_state(id).and_then(|state| state.attempt.as_ref());
         let clean = at_work.and_then(|attempt| attempt.clean.as_ref());
         let kept = at_work.and_then(|attempt| attempt.kept.as_ref());
+        let others_change_files = works_apart(phase) && self.worktrees.change_files();
+        if others_change_files || (clean.is_some() && self.tree_is_busy()) {
+            // It begins with all files of the project, and they are changing; or it changes some that others are reading.
+            return Ok(None);
+        }
         if clean.is_some() && kept.is_none() {
             let phase = id.clone();
             return Ok(Some(match self.tree.keep_before_clean(run) {
@@ -243,13 +268,14 @@ impl World for Flights<'_> {
                 Err(why) => could_not_start(id, attempt, format!("what is there now cannot be kept: {why}")),
             }));
         }
-        if run.wants_a_worktree(id) || self.tree.has_lost_worktree(run, id) {
-            return Ok(self.worktree_begun(run, id, attempt));
+        if works_apart(phase)
+            && let Err(known) = self.worktree_is_made(run, id, attempt)
+        {
+            return Ok(known.map(|known| *known));
         }
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
         let cleaned = cleaned.map_err(|why| PrepareTrouble::Phase(format!("what it writes cannot be put back: {why}")));
-        let placed = cleaned.and_then(|()| self.worktree_made(run, id));
-        let started = placed.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
+        let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             if stop::asked().is_some() {
                 return Ok(None);
@@ -316,7 +342,7 @@ impl World for Flights<'_> {
         // What was begun for an earlier attempt says nothing about this one.
         self.proving.retain(|(other, number), _| other != id || *number == attempts);
         let key = (id.clone(), attempts);
-        tracing::debug!(phase = %id, "it is looked whether a phase is done");
+        tracing::debug!(phase = %id, "asking the probe of a phase whether it is done");
         self.proving.entry(key).or_insert_with(|| Proving::begin(Looking::at(self.project, run, phase, &[])));
         Ok(None)
     }
@@ -338,6 +364,18 @@ impl World for Flights<'_> {
         Ok(None)
     }
 
+    fn integrate(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        Ok(self.worktrees.see_to(&self.tree, run, id, WorkingTree::integrated))
+    }
+
+    fn remove_worktree(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        Ok(self.worktrees.see_to(&self.tree, run, id, WorkingTree::worktree_removed))
+    }
+
+    fn tree_is_busy(&self) -> bool {
+        self.worktrees.are_busy()
+    }
+
     fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
         self.replanning.get_or_insert_with(|| Replanning::start(self.project, run, id));
         Ok(None)
@@ -356,7 +394,10 @@ impl World for Flights<'_> {
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
         let looks = self.proving.values().map(Proving::fd).chain(self.requiring.values().map(LookBeside::fd));
-        let looks: Vec<_> = looks.chain(self.labelling.iter().map(|(_, telling)| telling.fd())).collect();
+        let told_now = self.worktrees.have_news();
+        let looks = looks.chain(self.labelling.iter().map(|(_, telling)| telling.fd())).chain(self.worktrees.fds());
+        let looks: Vec<_> = looks.collect();
+        let limit = if told_now { Duration::ZERO } else { limit };
         let unwatched = self.replanning.is_some() || looks.iter().any(Option::is_none);
         let watching = unwatched || self.in_flight.values().any(Flight::is_unwatched);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
@@ -416,7 +457,7 @@ impl World for Flights<'_> {
     fn group(&mut self, run: &Run) -> Option<Input> {
         run.awaited_group()?;
         let group = self.group.as_mut()?;
-        Some(Input::GroupSeen(group.look(self.project, &run.id)))
+        Some(Input::GroupSeen(group.ask_again(self.project, &run.id)))
     }
 
     fn tree(&mut self) -> &mut dyn TreeWorld {

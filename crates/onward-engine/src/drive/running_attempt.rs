@@ -11,7 +11,8 @@ use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{
-    self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, ProcessEnd, RecordError, Spec,
+    self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, Orders, OutputsError, ProcessEnd, RecordError,
+    Spec,
 };
 use crate::error::{Error, Result};
 use crate::executor::tool_calls;
@@ -54,8 +55,29 @@ pub(crate) struct Flight {
     /// The mark of all its processes, and its attendant: known here also where its folder is gone.
     tag: String,
     attendant: Option<Member>,
+    begun: Begun,
     /// Since when nothing can be told, because we have no room to look.
     blind_since: Option<Instant>,
+}
+
+/// Knowledge of the start of an attempt that is in no file of it: a phase can change those.
+enum Begun {
+    /// We started its attendant, which says so.
+    Told(Orders),
+    /// It was seen at work.
+    Seen,
+    /// Nothing could be seen.
+    NotKnown,
+}
+
+impl Begun {
+    fn may_have_run(&self) -> bool {
+        match self {
+            Self::Told(orders) => orders.are_carried_out(),
+            Self::Seen => true,
+            Self::NotKnown => false,
+        }
+    }
 }
 
 /// The thing that tells the end of the attempt.
@@ -82,10 +104,16 @@ pub(crate) enum Landed {
 }
 
 impl Flight {
-    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: ProofLook) -> Self {
+    pub(crate) fn attending(
+        folder: AttemptFolder,
+        attempt: Attempt,
+        mut attending: Attending,
+        look: ProofLook,
+    ) -> Self {
         let start_time = process::start_time(attending.pid).ok();
         let attendant = start_time.map(|start_time| Member { pid: attending.pid, start_time });
-        Self::new(folder, attempt, By::Child(attending), &boot_now(), look, attendant)
+        let begun = attending.orders.take().map_or(Begun::NotKnown, Begun::Told);
+        Self { begun, ..Self::new(folder, attempt, By::Child(attending), &boot_now(), look, attendant) }
     }
 
     fn new(
@@ -97,10 +125,24 @@ impl Flight {
         attendant: Option<Member>,
     ) -> Self {
         let (tag, boot, asked_at) = (folder.tag(), boot.to_owned(), Instant::now());
-        Self { attempt, folder, by, boot, look, asked: None, heard: false, asked_at, tag, attendant, blind_since: None }
+        Self {
+            attempt,
+            folder,
+            by,
+            boot,
+            look,
+            asked: None,
+            heard: false,
+            asked_at,
+            tag,
+            attendant,
+            begun: Begun::NotKnown,
+            blind_since: None,
+        }
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: ProofLook) -> Landed {
+        let mut begun = Begun::Seen;
         let by = match find_attempt(&folder, boot) {
             Some(AttemptFound::Exited(exit)) => match end_of(&folder, &exit, &after) {
                 Some(end) => return Landed::Ended(end),
@@ -109,10 +151,14 @@ impl Flight {
             Some(AttemptFound::NeverStarted) => return Landed::NeverStarted,
             Some(AttemptFound::Unknown) => return Landed::Ended(unknown(&folder, &after)),
             Some(AttemptFound::Alive(adopted)) => By::Adopted(adopted),
-            Some(AttemptFound::Holding) | None => By::Lock,
+            Some(AttemptFound::Holding) => By::Lock,
+            None => {
+                begun = Begun::NotKnown;
+                By::Lock
+            }
         };
         let attendant = attendant::attendant_of(&folder);
-        Landed::Flying(Self::new(folder, attempt, by, boot, after, attendant))
+        Landed::Flying(Self { begun, ..Self::new(folder, attempt, by, boot, after, attendant) })
     }
 
     /// The descriptor that becomes readable when the attendant is gone.
@@ -172,6 +218,11 @@ impl Flight {
     }
 
     fn seen(&mut self, found: AttemptFound) -> AttemptLook {
+        // A folder without a start may have been emptied, or be another one than that in which the attendant worked.
+        let found = match found {
+            AttemptFound::NeverStarted if self.begun.may_have_run() => AttemptFound::Unknown,
+            other => other,
+        };
         let end = match found {
             AttemptFound::Exited(exit) => {
                 // An attendant that could only be told by a signal does not know who asked.
@@ -266,7 +317,7 @@ impl Flight {
 fn find_attempt(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
     let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
         Ok(found) => found,
-        Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
+        Err(RecordError::Unreadable { source, .. }) if process::may_pass(&source) => return None,
         Err(_) => match attendant::is_at_work(folder) {
             Ok(true) => AttemptFound::Holding,
             Ok(false) => AttemptFound::Unknown,
@@ -318,7 +369,38 @@ fn unknown(folder: &AttemptFolder, look: &ProofLook) -> AttemptEnd {
     AttemptEnd { agent, answer_given, ..unknown_of_files(folder) }
 }
 
+/// The damage of the record of an attempt's end, in words, with its path in the store.
+pub(crate) fn damage(folder: &AttemptFolder) -> Option<String> {
+    let why = folder.exit().err().filter(|why| matches!(why, RecordError::Damaged { .. }))?;
+    let path = folder.path().join("EXIT");
+    let top = path.ancestors().nth(6).unwrap_or(&path);
+    Some(format!("{why} ({})", path.strip_prefix(top).unwrap_or(&path).display()))
+}
+
 fn unknown_of_files(folder: &AttemptFolder) -> AttemptEnd {
+    let end = unknown_of_its_words(folder);
+    AttemptEnd { damage: damage(folder), ..end }
+}
+
+/// The end of an attempt that is over, as far as its record tells it, without a change of its files; none of one that is at work,
+/// that never ran, or of which nothing can be told now.
+pub(crate) fn end_told(folder: &AttemptFolder, boot: &str, look: &ProofLook) -> Option<AttemptEnd> {
+    match find_attempt(folder, boot)? {
+        AttemptFound::Exited(exit) => end_of(folder, &exit, look),
+        AttemptFound::Unknown => Some(AttemptEnd { damage: damage(folder), ..AttemptEnd::bare(Outcome::Unknown) }),
+        AttemptFound::Alive(_) | AttemptFound::Holding | AttemptFound::NeverStarted => None,
+    }
+}
+
+/// The end of an attempt that failed, as its record tells it: for whoever wants to know beforehand what becomes of it.
+pub(crate) fn recorded_failure(folder: &AttemptFolder) -> Option<AttemptEnd> {
+    let exit = folder.exit().ok()?.filter(|exit| exit.stopped_by.is_none() && exit.outcome != ProcessEnd::Code(0))?;
+    let outcome = outcome_of(&exit);
+    let last_words = last_words(folder, &outcome).unwrap_or_default();
+    Some(AttemptEnd { last_words, ended_at: Some(exit.ended_at), ..AttemptEnd::bare(outcome) })
+}
+
+fn unknown_of_its_words(folder: &AttemptFolder) -> AttemptEnd {
     if !folder.is_clean_with(&secrets()) {
         // No note: the next attempt would take it for its own.
         let summary = folder.has_own_words().then(|| NOT_SHOWN.to_owned());
@@ -336,13 +418,13 @@ fn unknown_of_files(folder: &AttemptFolder) -> AttemptEnd {
 fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option<AttemptEnd> {
     let outcome = outcome_of(exit);
     let last_words = match last_words(folder, &outcome) {
-        Err(why) if process::is_shortage(&why) => return None,
+        Err(why) if process::may_pass(&why) => return None,
         read => read.unwrap_or_default(),
     };
     let clean = folder.is_clean_with(&secrets());
     let outputs = match folder.read_outputs(&secrets()) {
         Ok(_) if !clean => Err(NOT_CLEANED.to_owned()),
-        Err(OutputsError::Unreadable(why)) if process::is_shortage(&why) => return None,
+        Err(OutputsError::Unreadable(why)) if process::may_pass(&why) => return None,
         read => read.map_err(|why| why.to_string()),
     };
     let agent = look.agent.as_ref().filter(|_| !matches!(outcome, Outcome::CouldNotStart { .. }));
@@ -365,6 +447,7 @@ fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option
         agent,
         left_running: exit.left_running.iter().map(left_running).collect(),
         answer_given: look.agent.is_some() && tool_calls::answer_was_given(folder),
+        damage: None,
     })
 }
 
@@ -378,7 +461,7 @@ fn left_running(one: &LeftRunning) -> LeftRunning {
     LeftRunning { name: secrets().text(&one.name).into_owned(), ..one.clone() }
 }
 
-/// The end of the output of an attempt that failed: it may have been turned away by a limit. It was redacted when it was
+/// The end of the output of an attempt that failed: it may have been rate-limited. It was redacted when it was
 /// kept.
 fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> io::Result<Option<Box<LastWords>>> {
     match outcome {

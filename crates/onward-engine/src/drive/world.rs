@@ -36,7 +36,7 @@ pub trait World {
     /// Sees to it that the probe of a phase is asked; its answer comes back when it is there.
     fn probe(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
-    /// Sees to it that it is looked whether what a phase requires is there; the answer comes back when it is there.
+    /// Has the requirements of a phase checked; the answer comes back as an input.
     fn require(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
     /// Sees to it that the issue says that a phase has started.
@@ -44,6 +44,21 @@ pub trait World {
 
     /// Sees to it that another plan is made, since a phase asks for it; it comes back when it is there.
     fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
+
+    /// Sees to it that the files of a phase come from its worktree into the project; how that went comes back when it is known.
+    fn integrate(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        self.tree().integrate(run, phase).map(Some)
+    }
+
+    /// Sees to it that the worktree of a phase goes, unless something is in it that is nowhere else.
+    fn remove_worktree(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        self.tree().remove_worktree(run, phase).map(Some)
+    }
+
+    /// Whether files are being put into the project, or looked at for that: what is about all files waits.
+    fn tree_is_busy(&self) -> bool {
+        false
+    }
 
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency) -> Result<Option<Input>>;

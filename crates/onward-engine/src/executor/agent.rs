@@ -41,12 +41,7 @@ pub(super) fn orders(
 ) -> Result<StartOrders, String> {
     let work = agents::work(phase).ok_or("it is not an agent's")?;
     let client = client(project, &work.agent);
-    let adapter = client.adapter().ok_or_else(|| {
-        format!(
-            "there is no agent {}: it is neither built in nor an entry of `agents` in the configuration",
-            work.agent
-        )
-    })?;
+    let adapter = client.adapter().ok_or_else(|| plan_files::no_such_agent(project, &work.agent))?;
     let keys = adapter.unsupported(&work);
     if !keys.is_empty() {
         return Err(format!("the agent {} has no means for {}", work.agent, keys.join(", ")));

@@ -92,7 +92,8 @@ pub(crate) fn prepare(
         attempt: attempt.0,
         tag,
         argv: found(&orders.argv, &env),
-        working_directory: place_of(project, run, phase).join(phase.working_directory.as_deref().unwrap_or(".")),
+        working_directory: working_directory(project, &place_of(project, run, phase), phase)
+            .map_err(PrepareTrouble::Phase)?,
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
         grace_term_ms: Spec::GRACE_TERM_MS,
@@ -123,6 +124,23 @@ pub(crate) fn place_of(project: &Project, run: &Run, phase: &Phase) -> PathBuf {
     // The worktree shows all of the repository, the project may lie below its top.
     let repository = top.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&top);
     worktree.join(top.strip_prefix(repository).unwrap_or_else(|_| Path::new("")))
+}
+
+/// The folder in which the commands of a phase are run, below the place where it works. A link may lead to another folder of the
+/// repository or of the project, and no further: links come with a clone, and earlier phases make them.
+pub(crate) fn working_directory(project: &Project, place: &Path, phase: &Phase) -> Result<PathBuf, String> {
+    let Some(named) = phase.working_directory.as_deref() else { return Ok(place.to_owned()) };
+    let folder = place.join(named);
+    // What is not there has its own reason, which is told when it is to be used.
+    let Ok(real) = folder.canonicalize() else { return Ok(folder) };
+    let inside = |top: &Path| {
+        let top = top.ancestors().find(|above| above.join(".git").exists()).unwrap_or(top);
+        top.canonicalize().is_ok_and(|top| real.starts_with(top))
+    };
+    if inside(place) || inside(&project.top) {
+        return Ok(folder);
+    }
+    Err(format!("its working directory {named} is a link out of the project, to {}", real.display()))
 }
 
 /// Whoever works in a worktree of its own finds the project by this.

@@ -1,5 +1,5 @@
-//! Tool calls that a person approves one by one. The client's hook asks before each of them; what it is told, and what it leaves for
-//! the driver, lies in the folder of the attempt.
+//! Tool calls that a person approves one by one. The client's hook asks before each of them. What it is told is what is on record:
+//! the agent can write into the folder of its attempt, where only what the hook leaves for the driver lies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -8,14 +8,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use onward_core::agent::{
-    AgentWork, CALL_ORDERS_VERSION, CallHook, CallOrders, CallPlace, CallVerdict, ProposedCall,
-    argument_against_asking, call_digest, judge,
+    AgentWork, CallHook, CallOrders, CallPlace, CallVerdict, ProposedCall, argument_against_asking, call_digest, judge,
 };
+use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::run::agent_calls::AgentCalls;
+use onward_core::run::agents;
 use onward_store::kill_point::reached;
-use onward_store::private;
+use onward_store::{listing, private};
 use serde_json::{Value, json};
 
+use crate::Onward;
 use crate::attendant::{AttemptFolder, open_plain};
 
 /// The event of the client at which the hook is called.
@@ -23,15 +25,15 @@ pub const CALL_EVENT: &str = "PreToolUse";
 /// The flag before the folder of the attempt on the hook's command line.
 pub const CALLS_FLAG: &str = "--calls";
 
-const ORDERS: &str = "calls";
 /// The client was given the answer: made before it is told, so that no kill gives it twice.
 const GIVEN: &str = "calls.given";
 /// Names of calls that the hook refused, a line each: that they were refused is no failure of the agent.
 const REFUSED: &str = "calls.refused";
+/// `attempts`, the run, the phase and the number of the attempt.
+const LEVELS: usize = 4;
 /// A call that waits; one for each answer of the model.
 const ASKED: &str = "calls.asked.";
 
-const ORDERS_BYTES_MAX: u64 = 1 << 20;
 const LEFT_BYTES_MAX: u64 = 64 << 10;
 const ASKED_MAX: usize = 1_000;
 
@@ -63,7 +65,7 @@ impl CallReply {
     }
 }
 
-/// Writes the orders of an attempt, and gives the hook that reads them; none where nothing is asked about.
+/// The hook that is asked about the calls of an attempt; none where nothing is asked about.
 pub(super) fn prepare(
     folder: &AttemptFolder,
     work: &AgentWork,
@@ -76,18 +78,6 @@ pub(super) fn prepare(
     if let Some(word) = argument_against_asking(&work.args) {
         return Err(format!("its argument {word} takes away the hook by which `ask` asks: leave out one of the two"));
     }
-    let orders = CallOrders {
-        version: CALL_ORDERS_VERSION,
-        ask: work.ask.clone(),
-        approved: calls.approved().map(str::to_owned),
-        rejected: calls.rejected.clone(),
-    };
-    let text = serde_json::to_vec(&orders).map_err(|why| why.to_string())?;
-    let written = private::open_or_create(&folder.path().join(ORDERS)).and_then(|mut file| {
-        file.set_len(0)?;
-        file.write_all(&text)
-    });
-    written.map_err(|why| format!("what is asked about its calls cannot be written: {why}"))?;
     let command = format!(
         "{} hook {CALL_EVENT} {CALLS_FLAG} {} || {{ echo 'onward cannot tell whether a person has to approve this call' >&2; exit 2; }}",
         quoted(&this_program()?),
@@ -114,9 +104,42 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// The attempt that asks, as its environment names it. Its folder stands on the command line of the hook, which an agent does not
+/// write, and says whether that is true.
+#[derive(Clone, Debug)]
+pub struct AskingAttempt {
+    pub run: String,
+    pub phase: String,
+    pub attempt: u32,
+}
+
 /// Answers the client about one call; none: nobody wants to be asked. An error is for whoever must not let the call pass.
-pub fn heed(folder: &Path, message: &Value) -> Result<Option<CallReply>, String> {
-    let orders = read_orders(folder)?;
+pub fn heed(folder: &Path, asking: &AskingAttempt, message: &Value) -> Result<Option<CallReply>, String> {
+    heed_by(&orders_on_record(folder, asking)?, folder, message)
+}
+
+/// The entries of `ask` in the plan of the run, and a person's answers.
+fn orders_on_record(folder: &Path, asking: &AskingAttempt) -> Result<CallOrders, String> {
+    let store = folder.ancestors().nth(LEVELS).ok_or("the folder of its attempt is none")?;
+    let (run, phase) = (RunId::new(&asking.run), PhaseId::new(&asking.phase));
+    if AttemptFolder::new(store, &run, &phase, Attempt(asking.attempt)).path() != folder {
+        return Err("the attempt that asks is not the one whose folder this is".to_owned());
+    }
+    let top = store.parent().ok_or("the folder of its attempt lies in no project")?;
+    let on_record = Onward::look_at(top).and_then(|mut onward| onward.load(&run));
+    let run = on_record.map_err(|why| format!("what is to be asked about cannot be read: {why}"))?;
+    let (_, state) = run.phases().find(|(one, _)| one.id == phase).ok_or("the run has no such phase")?;
+    let planned = run.plan().phases.iter().find(|one| one.id == phase).and_then(agents::work);
+    let work = planned.ok_or("the phase is not an agent's")?;
+    if state.attempt.is_none() {
+        return Err("no attempt of this phase is under way".to_owned());
+    }
+    let calls = state.agent.as_deref().map(|agent| agent.calls.clone()).unwrap_or_default();
+    let approved = calls.approved().map(str::to_owned);
+    Ok(CallOrders { ask: work.ask.clone(), approved, rejected: calls.rejected })
+}
+
+fn heed_by(orders: &CallOrders, folder: &Path, message: &Value) -> Result<Option<CallReply>, String> {
     let text = |key: &str| message[key].as_str();
     let tool = text("tool_name").ok_or("the client does not say which tool it is")?;
     let input = &message["tool_input"];
@@ -128,7 +151,7 @@ pub fn heed(folder: &Path, message: &Value) -> Result<Option<CallReply>, String>
         Ok(Some(CallReply::Deny(reason)))
     };
     let of_another = message["agent_id"].is_string();
-    match judge(&orders, &ProposedCall { tool, input, place }) {
+    match judge(orders, &ProposedCall { tool, input, place }) {
         CallVerdict::NotAsked => Ok(None),
         CallVerdict::Rejected { why } => {
             // Where an approved call is to be handed over as well, this is an older one.
@@ -156,17 +179,6 @@ pub fn heed(folder: &Path, message: &Value) -> Result<Option<CallReply>, String>
             }
         }
     }
-}
-
-fn read_orders(folder: &Path) -> Result<CallOrders, String> {
-    let cannot = |why: io::Error| format!("what is to be asked about cannot be read: {why}");
-    let mut text = Vec::new();
-    open_plain(&folder.join(ORDERS)).map_err(cannot)?.take(ORDERS_BYTES_MAX).read_to_end(&mut text).map_err(cannot)?;
-    let orders: CallOrders = serde_json::from_slice(&text).map_err(|why| cannot(why.into()))?;
-    if orders.version == CALL_ORDERS_VERSION {
-        return Ok(orders);
-    }
-    Err(format!("what is to be asked about was written by another version of onward (format {})", orders.version))
 }
 
 /// Where the client works, and which file it really means.
@@ -249,10 +261,7 @@ pub(crate) struct CallsLeft {
 }
 
 pub(crate) fn left(folder: &AttemptFolder) -> CallsLeft {
-    let names = fs::read_dir(folder.path())
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = listing::readable(folder.path()).into_iter().filter_map(|entry| entry.file_name().into_string().ok());
     let asked = names.filter(|name| name.starts_with(ASKED)).take(ASKED_MAX).filter_map(|name| {
         let known: Value = serde_json::from_str(&read_left(&folder.path().join(name)).ok()?).ok()?;
         Some((known["id"].as_str()?.to_owned(), known["digest"].as_str()?.to_owned()))
@@ -281,16 +290,9 @@ mod tests {
         })
     }
 
-    fn folder(orders: &CallOrders) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join(ORDERS), serde_json::to_vec(orders).expect("plain data")).expect("written");
-        folder
-    }
-
     fn orders() -> CallOrders {
         let digest = |command: &str| call_digest("Bash", &json!({ "command": command }));
         CallOrders {
-            version: CALL_ORDERS_VERSION,
             ask: vec!["Bash(git push:*)".to_owned()],
             approved: Some(digest("git push origin")),
             rejected: vec![RejectedCall { digest: digest("git push --force"), why: "never".to_owned() }],
@@ -300,8 +302,9 @@ mod tests {
     /// An approval is good for one call, a rejected one is refused each time, and of two that are to wait the second is put off.
     #[test]
     fn an_approval_is_good_for_one_call() {
-        let folder = folder(&orders());
-        let heed = |id: &str, command: &str| heed(folder.path(), &message(id, command)).expect("an answer");
+        let folder = tempfile::tempdir().expect("a folder");
+        let heed =
+            |id: &str, command: &str| heed_by(&orders(), folder.path(), &message(id, command)).expect("an answer");
         assert_eq!(heed("1", "make"), None);
         assert_eq!(heed("2", "git push origin"), Some(CallReply::Allow));
         assert_eq!(heed("3", "git push --force"), Some(CallReply::Deny("never".to_owned())));
@@ -309,7 +312,7 @@ mod tests {
         assert!(matches!(heed("5", "git push other"), Some(CallReply::Deny(why)) if why.contains("one at a time")));
         let mut of_another = message("6", "git push other");
         of_another["agent_id"] = json!("sub");
-        assert!(matches!(super::heed(folder.path(), &of_another), Ok(Some(CallReply::Deny(_)))));
+        assert!(matches!(heed_by(&orders(), folder.path(), &of_another), Ok(Some(CallReply::Deny(_)))));
         let attempt = AttemptFolder::at(folder.path().to_owned());
         assert!(answer_was_given(&attempt));
         let left = left(&attempt);
@@ -320,14 +323,12 @@ mod tests {
     /// Whatever cannot be read lets nothing pass.
     #[test]
     fn what_cannot_be_read_lets_nothing_pass() {
-        let folder = folder(&CallOrders { version: CALL_ORDERS_VERSION + 1, ..orders() });
-        assert!(heed(folder.path(), &message("1", "make")).is_err(), "another version");
-        fs::write(folder.path().join(ORDERS), "{").expect("written");
-        assert!(heed(folder.path(), &message("1", "make")).is_err(), "half a file");
-        fs::remove_file(folder.path().join(ORDERS)).expect("removed");
-        assert!(heed(folder.path(), &message("1", "make")).is_err(), "no file");
-        fs::write(folder.path().join(ORDERS), serde_json::to_vec(&orders()).expect("plain data")).expect("written");
-        assert!(heed(folder.path(), &Value::Null).is_err(), "no message");
+        let folder = tempfile::tempdir().expect("a folder");
+        let asking = AskingAttempt { run: "r".to_owned(), phase: "p".to_owned(), attempt: 1 };
+        assert!(heed(folder.path(), &asking, &message("1", "make")).is_err(), "another attempt's folder");
+        let attempt = AttemptFolder::new(folder.path(), &RunId::new("r"), &PhaseId::new("p"), Attempt(1));
+        assert!(heed(attempt.path(), &asking, &message("1", "make")).is_err(), "no store");
+        assert!(heed_by(&orders(), folder.path(), &Value::Null).is_err(), "no message");
         assert!(!answer_was_given(&AttemptFolder::at(folder.path().to_owned())));
         assert!(answer_was_given(&AttemptFolder::at(folder.path().join("gone"))));
     }

@@ -52,6 +52,8 @@ enum MirrorTrouble {
     Failed(String),
     /// Somebody had changed it, and their content lies there now.
     Edited(PathBuf),
+    /// The file in its place was never ours, and its content lies there now.
+    TookThePlace(PathBuf),
 }
 
 impl Mirrors {
@@ -130,7 +132,7 @@ impl MirrorWriter<'_> {
                 text.push('\n');
                 self.put(run, &path, text.as_bytes());
             }
-            Err(why) => self.tell(&path, MirrorTrouble::Failed(why.to_string())),
+            Err(why) => self.tell(&path, MirrorTrouble::Failed(format!("is not written: {why}"))),
         }
         vec![path]
     }
@@ -166,7 +168,7 @@ impl MirrorWriter<'_> {
             None => format!(".claude/crunch/{name}/checkpoints"),
         };
         if let Err(why) = self.crunch_into(project, run, number.as_deref(), &folder) {
-            self.tell(&folder, MirrorTrouble::Failed(why));
+            self.tell(&folder, MirrorTrouble::Failed(format!("is not written: {why}")));
         }
         vec![folder]
     }
@@ -196,9 +198,15 @@ impl MirrorWriter<'_> {
         }
         self.drop_pruned(run, folder, &entries);
         let Some(latest) = entries.last() else { return Ok(()) };
-        let index = formats::crunch_index(issue, &entries);
-        self.put(run, &format!("{folder}/index.yaml"), formats::to_yaml(&index).as_bytes());
-        self.point_to(&format!("{folder}/latest"), &format!("{}.yaml", latest.id)).map_err(|why| why.to_string())
+        let (index, link) = (format!("{folder}/index.yaml"), format!("{folder}/latest"));
+        // A link that came before us may be somebody's work.
+        let is_new = !self.record.0.contains_key(&index);
+        let content = formats::to_yaml(&formats::crunch_index(issue, &entries));
+        self.put(run, &index, content.as_bytes());
+        if is_new && exclude::is_tracked(self.top, &link) {
+            return Err(format!("{link} is in the repository, and is left alone"));
+        }
+        self.point_to(&link, &format!("{}.yaml", latest.id)).map_err(|why| why.to_string())
     }
 
     /// Checkpoints that are no longer kept go from the folder, too.
@@ -225,11 +233,11 @@ impl MirrorWriter<'_> {
             let kept = saved_meanwhile.map(|saved| self.put_aside(path, &saved)).transpose()?;
             reached("mirror.after-swap");
             let _ = fs::remove_file(&begun);
-            Ok(kept.or(edited))
+            Ok(kept.map(MirrorTrouble::Edited).or(edited))
         });
         match written {
             Ok(None) => {}
-            Ok(Some(kept)) => self.tell(path, MirrorTrouble::Edited(kept)),
+            Ok(Some(trouble)) => self.tell(path, trouble),
             Err(why) => self.tell(path, MirrorTrouble::Failed(format!("cannot be written: {why}"))),
         }
     }
@@ -242,7 +250,7 @@ impl MirrorWriter<'_> {
             self.make_room(run, path, None).and_then(|room| fs::remove_file(self.top.join(path)).map(|()| room.edited));
         match removed {
             Ok(None) => {}
-            Ok(Some(kept)) => self.tell(path, MirrorTrouble::Edited(kept)),
+            Ok(Some(trouble)) => self.tell(path, trouble),
             Err(why) => self.tell(path, MirrorTrouble::Failed(format!("cannot be removed: {why}"))),
         }
     }
@@ -269,7 +277,11 @@ impl MirrorWriter<'_> {
             .is_none_or(|before| known.contains(before) || bytes.is_some_and(|new| digest(new) == *before))
             || there.as_ref().is_some_and(|there| is_what_was_imported(run, there));
         let edited = match &there {
-            Some(there) if !ours => Some(self.put_aside(path, there)?),
+            Some(_) if !ours && known.is_empty() && exclude::is_tracked(self.top, path) => {
+                return Err(io::Error::other("the file that lies there is in the repository, and is left alone"));
+            }
+            Some(there) if !ours && known.is_empty() => Some(MirrorTrouble::TookThePlace(self.put_aside(path, there)?)),
+            Some(there) if !ours => Some(MirrorTrouble::Edited(self.put_aside(path, there)?)),
             Some(_) | None => None,
         };
         // First what will be written, so that a kill in between does not make a stranger of it.
@@ -314,7 +326,7 @@ impl MirrorWriter<'_> {
         let name = path.replace('/', "_");
         for number in 1..COPIES_MAX {
             let place = kept.join(format!("{name}.{number}"));
-            match fs::OpenOptions::new().write(true).create_new(true).open(&place) {
+            match private::create(&place) {
                 Ok(mut file) => {
                     file.write_all(bytes)?;
                     file.sync_all()?;
@@ -336,6 +348,9 @@ impl MirrorWriter<'_> {
         // The last part is a link of ours; what leads to it is none.
         self.demand_no_link(path.rsplit_once('/').map_or("", |(folder, _)| folder))?;
         let place = self.top.join(path);
+        if fs::symlink_metadata(&place).is_ok_and(|about| !about.is_symlink()) {
+            return Err(io::Error::other(format!("{path} is no link, and is left alone")));
+        }
         if fs::read_link(&place).is_ok_and(|there| there == Path::new(target)) {
             return Ok(());
         }
@@ -356,11 +371,14 @@ impl MirrorWriter<'_> {
     }
 
     fn tell(&mut self, path: &str, trouble: MirrorTrouble) {
+        let in_project = |kept: &Path| kept.strip_prefix(self.top).unwrap_or(kept).display().to_string();
         let what = match trouble {
             MirrorTrouble::Failed(why) => why,
             MirrorTrouble::Edited(kept) => {
-                let kept = kept.strip_prefix(self.top).map_or_else(|_| kept.clone(), Path::to_owned);
-                format!("was changed by somebody else; their content lies in {}", kept.display())
+                format!("was changed by somebody else; their content lies in {}", in_project(&kept))
+            }
+            MirrorTrouble::TookThePlace(kept) => {
+                format!("took the place of a file of somebody else; its content lies in {}", in_project(&kept))
             }
         };
         self.told.push(MirrorTold { path: path.to_owned(), what });
@@ -370,8 +388,8 @@ impl MirrorWriter<'_> {
 /// The file that lay in a place before it is written.
 struct Room {
     there: Option<Vec<u8>>,
-    /// Where the content of somebody else was put aside.
-    edited: Option<PathBuf>,
+    /// The content of somebody else that was put aside.
+    edited: Option<MirrorTrouble>,
 }
 
 /// Puts a file in its place. What somebody has saved there since it was read is given back.
@@ -397,7 +415,7 @@ fn demand_inside(path: &str) -> io::Result<()> {
         Component::CurDir => true,
         Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
     });
-    let why = "it is not written: a mirror lies in the project, outside of .git and .onward";
+    let why = "a mirror lies in the project, outside of .git and .onward";
     if fine { Ok(()) } else { Err(io::Error::other(why)) }
 }
 
@@ -428,6 +446,35 @@ pub(crate) fn edited(project: &Project) -> Vec<(String, PathBuf)> {
         (!digests.contains(&digest(&there))).then(|| (path.clone(), place))
     };
     record.0.iter().filter_map(changed).collect()
+}
+
+/// The mirrors that we have written, by their paths in the project.
+pub(crate) fn written(project: &Project) -> BTreeSet<String> {
+    record_in(&project.store_folder()).0.into_keys().collect()
+}
+
+/// The mirrors that a store knows of, with what was written into them.
+pub(crate) struct KnownMirrors(WrittenMirrors);
+
+impl KnownMirrors {
+    pub(crate) fn of(store: &Path) -> Self {
+        Self(record_in(store))
+    }
+
+    /// Whether a file is one of them, with the content that we gave it: nobody's work.
+    pub(crate) fn has(&self, shown: &Path, place: &Path) -> bool {
+        let digests = shown.to_str().and_then(|shown| self.0.0.get(shown));
+        digests.is_some_and(|digests| {
+            plain_file::read(place, MIRROR_BYTES_MAX).is_ok_and(|there| digests.contains(&digest(&there)))
+        })
+    }
+}
+
+/// Whether a file is a mirror of ours with the content that we gave it.
+pub(crate) fn is_as_written(project: &Project, path: &Path) -> bool {
+    let record = record_in(&project.store_folder());
+    let Some(digests) = record.0.get(&project.relative(path)) else { return false };
+    plain_file::read(path, MIRROR_BYTES_MAX).is_ok_and(|there| digests.contains(&digest(&there)))
 }
 
 /// Whether a file is a mirror that we have written, whatever became of it since.

@@ -2,4 +2,4 @@
 
 mod mirrors;
 
-pub(crate) use mirrors::{Mirrors, edited, is_ours};
+pub(crate) use mirrors::{KnownMirrors, Mirrors, edited, is_as_written, is_ours, written};

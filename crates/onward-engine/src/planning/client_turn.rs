@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, poll};
-use onward_core::agent::{Adapter, AgentResult, AgentWork, SessionStart, codex_retries};
+use onward_core::agent::{Adapter, AgentResult, AgentWork, SessionStart, Spent, codex_retries};
 use onward_core::event::StopRequest;
 
 use crate::attendant::{
@@ -58,6 +58,8 @@ pub(crate) struct TurnPlace<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) until: Instant,
     pub(crate) leave: LeaveTurn<'a>,
+    /// By the turns before: it comes off the budget.
+    pub(crate) spent_usd: f64,
 }
 
 /// How a turn is given up.
@@ -84,6 +86,13 @@ impl PlanningClient {
         let orders = agent::client(project, &work.agent);
         let adapter = orders.adapter()?;
         Some(Self { orders, adapter, work })
+    }
+
+    /// The account of a turn that was ended before anybody read it; none where nothing of it is there.
+    pub(crate) fn account_of(&self, folder: &AttemptFolder) -> Option<AgentResult> {
+        let exit = folder.exit().ok().flatten();
+        folder.read_frames().ok()?;
+        Some(AgentReading::for_planning(self.adapter.clone(), None).result(folder, exit.as_ref()))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -126,7 +135,8 @@ impl PlanningClient {
         prompt: &str,
         place: &TurnPlace<'_>,
     ) -> Result<(Spec, Vec<(OsString, OsString)>), TurnFault> {
-        let mut invocation = self.adapter.planning_invocation(&self.work, session);
+        let spent = Spent { usd: place.spent_usd, ..Spent::default() };
+        let mut invocation = self.adapter.planning_invocation(&self.work, session, spent);
         if self.adapter == Adapter::Codex {
             invocation.add_flags(codex_retries(&agent::codex_config()));
         }
@@ -179,7 +189,7 @@ fn wait(
     let mut output = OutputLines::new(&place.folder);
     let mut leaving = Leaving::default();
     while !attending.has_ended() {
-        leaving.look(place);
+        leaving.heed_stops(place);
         if leaving.killed_at.is_some_and(|at| at.elapsed() > KILL_TIME_MAX) {
             let _ = attendant::end_attempt(&place.folder);
         }
@@ -216,7 +226,7 @@ struct Leaving {
 }
 
 impl Leaving {
-    fn look(&mut self, place: &TurnPlace<'_>) {
+    fn heed_stops(&mut self, place: &TurnPlace<'_>) {
         match place.leave {
             LeaveTurn::BySignals => {
                 self.signals += stop::take().len();

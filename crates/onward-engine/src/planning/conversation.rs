@@ -28,6 +28,27 @@ pub struct PlanningCost {
     pub turns: u64,
     pub tokens: u64,
     pub cost_usd: Option<f64>,
+    /// More was used than is known.
+    pub is_part: bool,
+}
+
+impl PlanningCost {
+    /// One more turn.
+    pub(crate) fn add(&mut self, result: &AgentResult) {
+        if result.session.is_some() {
+            self.session.clone_from(&result.session);
+        }
+        self.is_part |= result.is_part;
+        self.turns += u64::from(result.turns.unwrap_or_default());
+        let tokens = result.tokens.map_or(0, onward_core::agent::Tokens::total);
+        self.tokens = match result.usage_of {
+            UsageOf::Process => self.tokens + tokens,
+            UsageOf::Session => tokens.max(self.tokens),
+        };
+        if let Some(cost) = result.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
 }
 
 /// Where the client works, for all turns.
@@ -38,6 +59,17 @@ pub(crate) struct PlanningPlace<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) time_max: Duration,
     pub(crate) leave: LeaveTurn<'a>,
+}
+
+/// The sign for a secret that was cut out of an answer: such a plan would run with the sign.
+const REDACTED: &str = "[redacted]";
+const HOLDS_A_SECRET: &str =
+    "a secret stood in it and was cut out ([redacted]): name the variable that holds it instead";
+
+/// Whether the sign stands anywhere but in a description or a comment.
+fn runs_with_the_sign(text: &str) -> bool {
+    let is_said = |line: &str| line.starts_with("description:") || line.starts_with('#');
+    text.lines().any(|line| line.contains(REDACTED) && !is_said(line.trim_start()))
 }
 
 /// The faults of a text, in the words of the next prompt and in those of an error.
@@ -100,22 +132,33 @@ impl From<TurnFault> for NoPlan {
     }
 }
 
-/// Asks for a plan until one passes `check`, which gives what it is or what is wrong with it.
+/// Asks for a plan until one passes `check`, which gives what it is or what is wrong with it. It has its cost, whatever comes of it.
 pub(crate) fn converse<T>(
     client: &PlanningClient,
     place: &PlanningPlace<'_>,
     task: &str,
-    mut check: impl FnMut(&str) -> Result<T, Objection>,
+    check: impl FnMut(&str) -> Result<T, Objection>,
     heard: &mut dyn FnMut(PlanningNews),
-) -> Result<(T, PlanningCost), NoPlan> {
+) -> (Result<T, NoPlan>, PlanningCost) {
     let mut conversation =
         Conversation { client, place, until: Instant::now() + place.time_max, turns: 0, cost: PlanningCost::default() };
+    let planned = until_it_is_right(&mut conversation, task, check, heard);
+    (planned, conversation.cost)
+}
+
+fn until_it_is_right<T>(
+    conversation: &mut Conversation<'_>,
+    task: &str,
+    mut check: impl FnMut(&str) -> Result<T, Objection>,
+    heard: &mut dyn FnMut(PlanningNews),
+) -> Result<T, NoPlan> {
     let mut prompt = task.to_owned();
     for again in 0..=CORRECTIONS_MAX {
         let said = conversation.ask(&prompt, heard)?;
         let objection = match plan_text(&said) {
+            Ok(text) if runs_with_the_sign(&text) => Objection::from_run(&text, HOLDS_A_SECRET.to_owned()),
             Ok(text) => match check(&text) {
-                Ok(plan) => return Ok((plan, conversation.cost)),
+                Ok(plan) => return Ok(plan),
                 Err(objection) => objection,
             },
             Err(why) => {
@@ -162,10 +205,10 @@ impl Conversation<'_> {
                 AgentEnd::Limited { until, said } => Err(NoPlan::Limited { until, said }),
                 AgentEnd::NotLoggedIn { said } => Err(NoPlan::NotLoggedIn { said }),
                 AgentEnd::Failed { message: said } | AgentEnd::NoResult { said } => Err(NoPlan::Failed(said)),
+                AgentEnd::Budget => Err(NoPlan::Failed("it has spent what the budget of the run had left".to_owned())),
                 other @ (AgentEnd::Deferred
                 | AgentEnd::Exhausted
                 | AgentEnd::MaxTurns
-                | AgentEnd::Budget
                 | AgentEnd::UnknownSession
                 | AgentEnd::SessionInUse
                 | AgentEnd::Interrupted) => Err(NoPlan::Failed(format!("it ended as {}", other.word()))),
@@ -183,24 +226,19 @@ impl Conversation<'_> {
             env: self.place.env.clone(),
             until: self.until,
             leave: self.place.leave,
+            spent_usd: self.cost.cost_usd.unwrap_or(0.0),
         };
-        let result = self.client.turn(session, prompt, &place, heard)?;
-        self.add(&result);
-        Ok(result)
-    }
-
-    fn add(&mut self, result: &AgentResult) {
-        if result.session.is_some() {
-            self.cost.session.clone_from(&result.session);
-        }
-        self.cost.turns += u64::from(result.turns.unwrap_or_default());
-        let tokens = result.tokens.map_or(0, onward_core::agent::Tokens::total);
-        self.cost.tokens = match result.usage_of {
-            UsageOf::Process => self.cost.tokens + tokens,
-            UsageOf::Session => tokens.max(self.cost.tokens),
-        };
-        if let Some(cost) = result.cost_usd {
-            self.cost.cost_usd = Some(self.cost.cost_usd.unwrap_or(0.0) + cost);
+        match self.client.turn(session, prompt, &place, heard) {
+            Ok(result) => {
+                self.cost.add(&result);
+                Ok(result)
+            }
+            Err(fault) => {
+                if let Some(begun) = self.client.account_of(&place.folder) {
+                    self.cost.add(&begun);
+                }
+                Err(fault.into())
+            }
         }
     }
 

@@ -21,7 +21,7 @@ pub enum PlanningError {
     #[error("the agent {agent} is not logged in: {said}")]
     NotLoggedIn { agent: String, said: String },
     /// A limit of the client; none: nobody said until when.
-    #[error("the agent {agent} was turned away by a limit: {said}")]
+    #[error("the agent {agent} was rate-limited: {said}")]
     Limited { agent: String, until: Option<Timestamp>, said: String },
     #[error("the service of the agent {agent} has no capacity: {said}")]
     Overloaded { agent: String, said: String },

@@ -13,5 +13,5 @@ mod task;
 pub use client_turn::PlanningNews;
 pub use conversation::PlanningCost;
 pub use error::{PlanningError, WrongPlan};
-pub(crate) use replan::{AgentReplan, ReplanMade};
+pub(crate) use replan::{AgentReplan, ReplanDone, ReplanMade};
 pub use task::{PlanTarget, PlannedTask, TaskRequest, plan_task};

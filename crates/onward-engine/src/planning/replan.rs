@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::agent::AgentWork;
 use onward_core::brief::brief;
+use onward_core::event::{PlanningBill, nano_usd};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::plan::{self, MarkdownSettings, Plan};
+use onward_core::plan::{self, Budget, MarkdownSettings, Plan};
 use onward_core::planning::{ReplanTold, for_a_replan};
 use onward_core::run::{PhaseStatus, Run};
 
 use super::client_turn::{LeaveTurn, PlanningClient};
-use super::conversation::{NoPlan, Objection, PlanningPlace, converse};
+use super::conversation::{NoPlan, Objection, PlanningCost, PlanningPlace, converse};
+use crate::attendant::AttemptFolder;
 use crate::error::Error;
 use crate::executor::shell;
 use crate::plan_files;
@@ -28,6 +30,8 @@ use crate::start::prepared_plan::{is_known_by, revision};
 
 /// Of the run so far in the prompt.
 const BRIEF_TOKENS: usize = 1_500;
+/// Turns of one request: corrections, each of them asked again where the service had no capacity.
+const TURNS_MAX: u32 = 100;
 /// Folders of earlier requests of one phase that are looked past.
 const FOLDERS_MAX: u32 = 10_000;
 /// The file that the new plan is read as: agents are told to write YAML, whatever the present plan is written in.
@@ -45,10 +49,22 @@ pub(crate) struct AgentReplan {
     time_max: Duration,
 }
 
-/// The outcome of a replan by an agent.
+/// The outcome of a replan, and the bill of the agent that was asked for it.
+pub(crate) struct ReplanDone {
+    pub(crate) made: ReplanMade,
+    pub(crate) bill: Option<PlanningBill>,
+}
+
+impl From<ReplanMade> for ReplanDone {
+    fn from(made: ReplanMade) -> Self {
+        Self { made, bill: None }
+    }
+}
+
+/// The fate of a wish for another plan.
 pub(crate) enum ReplanMade {
     Plan(Box<Plan>),
-    /// It was turned away by a limit.
+    /// It was rate-limited.
     Limited {
         agent: String,
         until: Option<Timestamp>,
@@ -64,6 +80,8 @@ impl AgentReplan {
         (phase, work): (&PhaseId, AgentWork),
         (place, time_max): (ProbePlace, Duration),
     ) -> Self {
+        // The budget of the phase is for its attempts.
+        let work = AgentWork { budget: Budget { usd: run.left_for_a_plan(), tokens: None }, ..work };
         let (work, env) = match filled(run, phase, &work) {
             Ok(env) => (AgentWork { env, ..work }, environment(project, run, phase, &place)),
             Err(why) => (work, Err(why)),
@@ -72,11 +90,11 @@ impl AgentReplan {
     }
 
     /// Asks and waits. Whoever gives it up has everything ended that was started for it.
-    pub(crate) fn make(self, given_up: &AtomicBool) -> ReplanMade {
-        self.asked(given_up).unwrap_or_else(ReplanMade::Nothing)
+    pub(crate) fn make(self, given_up: &AtomicBool) -> ReplanDone {
+        self.asked(given_up).unwrap_or_else(|why| ReplanMade::Nothing(why).into())
     }
 
-    fn asked(self, given_up: &AtomicBool) -> Result<ReplanMade, String> {
+    fn asked(self, given_up: &AtomicBool) -> Result<ReplanDone, String> {
         let agent = self.work.agent.clone();
         let failed = |why: String| format!("{agent} made no other plan: {why}");
         let client = PlanningClient::new(&self.project, self.work.clone())
@@ -84,7 +102,7 @@ impl AgentReplan {
         // One at a time: the client of a driver that was killed is ended first.
         let turn = self.place.take(given_up).map_err(|why| failed(why.to_string()))?;
         let _turn = turn.ok_or_else(|| failed("nobody waits for it any more".to_owned()))?;
-        let folder = self.folder().ok_or_else(|| failed("it was asked too often".to_owned()))?;
+        let (request, folder) = self.folder().ok_or_else(|| failed("it was asked too often".to_owned()))?;
         let place = PlanningPlace {
             folder: folder.clone(),
             working_directory: shell::top(&self.project, &self.run),
@@ -92,12 +110,36 @@ impl AgentReplan {
             time_max: self.time_max,
             leave: LeaveTurn::ByFlag(given_up),
         };
-        let made = converse(&client, &place, &self.prompt(), |text| self.check(text), &mut |_| {});
-        Ok(match made {
-            Ok((plan, _)) => ReplanMade::Plan(plan),
+        let (made, cost) = converse(&client, &place, &self.prompt(), |text| self.check(text), &mut |_| {});
+        let bill = self.bill(&client, request, &cost);
+        let made = match made {
+            Ok(plan) => ReplanMade::Plan(plan),
             Err(NoPlan::Limited { until, said }) => ReplanMade::Limited { agent, until, said },
             Err(no_plan) => ReplanMade::Nothing(failed(self.words(no_plan, &folder))),
-        })
+        };
+        Ok(ReplanDone { made, bill: Some(bill) })
+    }
+
+    /// With what was asked for by drivers that were killed before they could say what it cost.
+    fn bill(&self, client: &PlanningClient, request: u32, cost: &PlanningCost) -> PlanningBill {
+        let mut costs = vec![cost.clone()];
+        for earlier in self.run.replans.billed(&self.phase) + 1..request {
+            let mut lost = PlanningCost::default();
+            let turns = (1..=TURNS_MAX).map_while(|turn| self.turn_folder(earlier, turn));
+            for result in turns.filter_map(|folder| client.account_of(&folder)) {
+                lost.add(&result);
+            }
+            costs.push(lost);
+        }
+        let sum = |of: fn(&PlanningCost) -> u64| costs.iter().map(of).fold(0, u64::saturating_add);
+        PlanningBill {
+            agent: self.work.agent.clone(),
+            turns: sum(|cost| cost.turns),
+            tokens: sum(|cost| cost.tokens),
+            cost_nano_usd: sum(|cost| cost.cost_usd.map_or(0, nano_usd)),
+            is_part: costs.iter().any(|cost| cost.is_part),
+            request,
+        }
     }
 
     fn words(&self, no_plan: NoPlan, folder: &std::path::Path) -> String {
@@ -118,16 +160,23 @@ impl AgentReplan {
         }
     }
 
-    /// The first turn's folder, beside those of the attempts: the next one that is free.
-    fn folder(&self) -> Option<PathBuf> {
+    /// The number of this request, and its folder beside those of the attempts: the next one that is free.
+    fn folder(&self) -> Option<(u32, PathBuf)> {
+        let beside = self.beside()?;
+        // The first turn is always made.
+        let number = (1..=FOLDERS_MAX).find(|number| self.turn_folder(*number, 1).is_none())?;
+        Some((number, beside.join(format!("replan-{number}"))))
+    }
+
+    fn beside(&self) -> Option<PathBuf> {
         let attempt = shell::folder(&self.project, &self.run, &self.phase, Attempt(1));
-        let beside = attempt.path().parent()?.to_owned();
-        let is_free = |number: &u32| {
-            // The first turn is always made.
-            fs::symlink_metadata(beside.join(format!("replan-{number}-1"))).is_err()
-        };
-        let number = (1..=FOLDERS_MAX).find(is_free)?;
-        Some(beside.join(format!("replan-{number}")))
+        attempt.path().parent().map(Path::to_owned)
+    }
+
+    /// The folder of one turn, where it was made.
+    fn turn_folder(&self, request: u32, turn: u32) -> Option<AttemptFolder> {
+        let path = self.beside()?.join(format!("replan-{request}-{turn}"));
+        fs::symlink_metadata(&path).is_ok().then(|| AttemptFolder::at(path))
     }
 
     fn prompt(&self) -> String {

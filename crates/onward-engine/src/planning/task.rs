@@ -93,8 +93,9 @@ pub fn plan_task(from: &Path, request: &TaskRequest, heard: &mut dyn FnMut(Plann
     let check = |text: &str| check(&onward.project, &shown, text);
     // Secrets do not leave the machine with the task either.
     let prompt = for_a_task(&secrets().text(task));
-    match converse(&client, &place, &prompt, check, heard) {
-        Ok((checked, cost)) => Ok(PlannedTask { checked, path, agent, cost, folder }),
+    let (planned, cost) = converse(&client, &place, &prompt, check, heard);
+    match planned {
+        Ok(checked) => Ok(PlannedTask { checked, path, agent, cost, folder }),
         Err(no_plan) => {
             let error = refusal(no_plan, agent, request.time_max, &folder);
             if !matches!(error, Error::Planning(PlanningError::Wrong { .. })) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use onward_store::portable::{ArtifactEntry, ArtifactEntryKind, PortableArtifact, digest};
-use onward_store::private;
+use onward_store::{listing, private};
 
 use crate::probe::artifact::{FOLDER, remove};
 
@@ -18,11 +18,11 @@ const UNFINISHED: &str = "new-";
 pub(super) fn read(store: &Path, run: &str) -> io::Result<(Vec<PortableArtifact>, Vec<String>)> {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     let shelf = store.join(FOLDER).join(run);
-    let entries = match fs::read_dir(&shelf) {
+    let entries = match listing::all(&shelf) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok((all, left_out)),
         other => other?,
     };
-    let mut names: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    let mut names: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
     names.sort();
     for path in names {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -60,7 +60,7 @@ fn take(path: &Path, named: &str, into: &mut Vec<ArtifactEntry>) -> io::Result<b
         return Ok(false);
     }
     into.push(ArtifactEntry { path: named.to_owned(), kind: ArtifactEntryKind::Folder });
-    let mut below: Vec<PathBuf> = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    let mut below: Vec<PathBuf> = listing::all(path)?.iter().map(std::fs::DirEntry::path).collect();
     below.sort();
     for path in below {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(false) };

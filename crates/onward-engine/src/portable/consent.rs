@@ -61,12 +61,11 @@ impl Onward {
 /// Names the reason if a fact brings more than the plan that the run began with.
 fn beyond_its_plan(event: &Event) -> Option<&'static str> {
     match event {
-        Event::PlanRevised(_)
-        | Event::Replanned(_)
-        | Event::ReplanProposed { .. }
-        | Event::PhaseExpanded { .. }
-        | Event::RunImported(_)
-        | Event::RunForked { .. } => Some("its plan was changed after it began"),
+        Event::PlanRevised(_) | Event::Replanned(_) | Event::ReplanProposed { .. } | Event::PhaseExpanded { .. } => {
+            Some("its plan was changed after it began")
+        }
+        Event::RunImported(_) => Some("it was taken over from a file of another tool"),
+        Event::RunForked { .. } => Some("it was forked from another run"),
         Event::RewindBegun(_) | Event::RunRewound(_) | Event::RewindFailed { .. } => Some("it was rewound"),
         Event::Shared { .. } => Some("agents would be told what the file says to them"),
         Event::RunStarted(_)
@@ -104,6 +103,7 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::CommitMade { .. }
         | Event::CommitLeft { .. }
         | Event::ReplanAsked { .. }
+        | Event::PlanningPaid { .. }
         | Event::ReplanAllowed
         | Event::ReplanRefused { .. }
         | Event::MarkersTaken { .. }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use onward_core::checkpoint;
 use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::lookup::is_reserved;
 use onward_store::portable::{self, PortableRun};
 use onward_store::{
     Entry, LeaseKind, NewCheckpoint, NewEvent, NewRun, PruneList, Record, RunFilter, StoredContent, ownership,
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::journal;
 use crate::kill_point::reached;
 use crate::queries::runs::NEW;
+use crate::sys::caller_guard::inside;
 use crate::sys::file_lock::exclusive;
 use crate::vcs::bundle;
 use crate::vcs::working_tree::WorkingTree;
@@ -56,6 +58,9 @@ impl Onward {
         let file = portable::read(bytes).map_err(|why| of_the_file(why.into()))?;
         let checked = checks::folded(&file).map_err(of_the_file)?;
         let id = file.head.run.clone();
+        if is_reserved(id.as_str()) {
+            return Err(damaged(format!("its run has the id {id}, which means another run wherever it is typed")));
+        }
         if let Some(bundle) = &file.bundle {
             bundle::check(bundle, &id).map_err(damaged)?;
         }
@@ -69,6 +74,11 @@ impl Onward {
             return Ok(imported);
         }
         imported.waits_because = self.waits_for_a_word(&file, &checked.run, &checked.events);
+        if imported.waits_because.is_some() && inside(&self.project).is_some() {
+            // All of the project would wait for a person until then, and nobody has asked for it.
+            let why = "a run that waits for a person's `onward trust` is imported by a person, not from inside a phase";
+            return Err(Error::Declined { reason: why.to_owned() });
+        }
         if imported.waits_because.is_some() {
             // Before any of it is there: killed in between, nothing of it is executed.
             ownership::distrust(&self.project.store_folder())?;

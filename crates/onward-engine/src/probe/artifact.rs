@@ -16,13 +16,14 @@ use onward_core::evidence::Files;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::run::verification::{ArtifactCopied, ArtifactState};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
-use onward_store::private;
+use onward_store::{listing, private};
 
 use super::files;
 use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::project::Project;
 use crate::redact::MARK;
+use crate::sys::process;
 use crate::sys::stop::Heeding;
 
 /// Files of one folder that are read at most.
@@ -48,14 +49,26 @@ pub(super) struct ArtifactRead {
 
 /// The state of the file at a path below the top. A path that leads out of it is not even looked at.
 pub(super) fn artifact_state(top: &Path, path: &str) -> ArtifactState {
+    let refused = |why: io::Error| ArtifactState::Refused { why: format!("it cannot be read: {why}") };
+    artifact_read(top, path).unwrap_or_else(refused)
+}
+
+/// The same; an error where the machine has no room to look or the disk does not answer, which says nothing about the file.
+pub(super) fn artifact_read(top: &Path, path: &str) -> io::Result<ArtifactState> {
     let read = real(top, path).and_then(|real| {
-        let taken = take(&real, None, Readers::Owner)
-            .map_err(|why| Unreadable::Refused(format!("it cannot be read: {why}")))?;
+        let taken = take(&real, None, Readers::Owner).map_err(|why| {
+            if process::may_pass(&why) {
+                Unreadable::NoRoom(why)
+            } else {
+                Unreadable::Refused(format!("it cannot be read: {why}"))
+            }
+        })?;
         Ok(ArtifactState::There { bytes: taken.bytes, digest: taken.digest, copy: ArtifactCopied::NotWanted })
     });
-    read.unwrap_or_else(|why| match why {
-        Unreadable::Missing => ArtifactState::Missing,
-        Unreadable::Refused(why) => ArtifactState::Refused { why },
+    read.or_else(|why| match why {
+        Unreadable::Missing => Ok(ArtifactState::Missing),
+        Unreadable::Refused(why) => Ok(ArtifactState::Refused { why }),
+        Unreadable::NoRoom(why) => Err(why),
     })
 }
 
@@ -118,6 +131,8 @@ pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
 pub(super) enum Unreadable {
     Missing,
     Refused(String),
+    /// Nobody could look.
+    NoRoom(io::Error),
 }
 
 /// Where a path below the top really leads.
@@ -146,6 +161,7 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Unreadable> {
         (Err(why), _) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Err(Unreadable::Missing)
         }
+        (Err(why), _) | (_, Err(why)) if process::may_pass(&why) => Err(Unreadable::NoRoom(why)),
         (Err(why), _) | (_, Err(why)) => refused(&why.to_string()),
     }
 }
@@ -201,8 +217,7 @@ impl Taking {
         if let Some(copy) = copy {
             DirBuilder::new().mode(self.readers.mode(0o777)).create(copy)?;
         }
-        let mut names: Vec<OsString> =
-            fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        let mut names: Vec<OsString> = listing::all(path)?.iter().map(std::fs::DirEntry::file_name).collect();
         names.sort_unstable();
         let mut bytes = 0;
         for name in names {
@@ -292,7 +307,7 @@ impl Shelf {
     fn find(&self, artifact: &ArtifactSeen) -> Option<PathBuf> {
         let name = name(&artifact.digest, artifact.kept_until);
         let own = self.folder.join(&name);
-        let others = self.folder.parent().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
+        let others = self.folder.parent().map(listing::readable).into_iter().flatten();
         let mut all = std::iter::once(own).chain(others.map(|other| other.path().join(&name)));
         all.find(|copy| copy.symlink_metadata().is_ok())
     }
@@ -314,7 +329,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 
 /// Takes away all copies in the store whose time is over.
 pub(crate) fn expire(project: &Project, now: Timestamp) {
-    let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = |folder: &Path| listing::readable(folder).into_iter().map(|entry| entry.path());
     let over = |copy: &PathBuf| {
         let name = copy.file_name().and_then(|name| name.to_str())?;
         Some(name.split_once(UNTIL)?.1.parse::<i64>().ok()? < now.as_second())

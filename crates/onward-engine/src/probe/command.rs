@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use onward_core::mutant::{self, Defect};
 
+use crate::attendant::tree_value;
 use crate::redact;
-use crate::sys::process;
+use crate::sys::process::{self, TREE_VARIABLE};
 use crate::sys::stop;
 use crate::sys::threads;
 
@@ -93,12 +94,7 @@ pub(crate) fn run_within(
     env: Vec<(OsString, OsString)>,
     patience: CommandBounds<'_>,
 ) -> CommandEnd {
-    let mut command = match words(folder, shell, script, env) {
-        Ok(command) => command,
-        Err(none) => return none,
-    };
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    started(command, None, patience)
+    words(folder, shell, script, env).map_or_else(|none| none, |command| output_within(command, patience))
 }
 
 /// The same with what it prints on stderr, and with another patience.
@@ -109,10 +105,10 @@ pub(crate) fn run_and_hear(
     env: Vec<(OsString, OsString)>,
     patience: CommandBounds<'_>,
 ) -> CommandEnd {
-    let mut command = match words(folder, shell, script, env) {
-        Ok(command) => command,
-        Err(none) => return none,
-    };
+    words(folder, shell, script, env).map_or_else(|none| none, |command| heard_within(command, patience))
+}
+
+fn heard_within(mut command: Command, patience: CommandBounds<'_>) -> CommandEnd {
     let pipe = || std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     match through_shortages(patience.given_up, pipe) {
         Ok((reader, out, err)) => {
@@ -139,9 +135,13 @@ pub(crate) fn program_output(command: Command) -> CommandEnd {
 }
 
 /// The same, and it is waited for so long.
-pub(crate) fn program_output_within(mut command: Command, time_max: Duration) -> CommandEnd {
+pub(crate) fn program_output_within(command: Command, time_max: Duration) -> CommandEnd {
+    output_within(command, CommandBounds { time_max, ..CommandBounds::usual() })
+}
+
+fn output_within(mut command: Command, patience: CommandBounds<'_>) -> CommandEnd {
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    started(command, None, CommandBounds { time_max, ..CommandBounds::usual() })
+    started(command, None, patience)
 }
 
 /// The same, with what it prints on stderr apart.
@@ -171,6 +171,8 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     if stop::asked().is_some() {
         return CommandEnd::without("it was not started, since a stop was asked for");
     }
+    let own = patience.tag.is_none().then(|| marked(&mut command));
+    let patience = CommandBounds { tag: patience.tag.or(own.as_deref()), ..patience };
     let mut child = match through_shortages(patience.given_up, || command.spawn()) {
         Ok(child) => child,
         Err(why) => return CommandEnd::without(format!("it could not be started: {why}")),
@@ -193,7 +195,7 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
             let _ = std::io::copy(&mut out.into_inner(), &mut std::io::sink());
         });
     }
-    let (code, why) = wait(&mut child, patience, &full);
+    let (code, why) = wait(&mut child, patience, &full, Child::try_wait);
     // A background child may hold the pipe; what was printed up to here is what counts.
     let (until, mut output) = (Instant::now() + PIPE_TIME_MAX, Vec::new());
     while let Ok(bytes) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -203,7 +205,7 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
 }
 
 /// Tries again what fails for want of something that may be there a moment later.
-fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let until = Instant::now() + SHORTAGE_TIME_MAX;
     let is_over = || given_up.load(Ordering::Relaxed) || stop::asked().is_some();
     loop {
@@ -218,17 +220,22 @@ fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Res
 
 /// A refusal of the system may be for the moment, too: it says nothing about what was to be started.
 fn may_pass(why: &io::Error) -> bool {
-    let may_pass = process::is_shortage(why) || why.raw_os_error() == Some(libc::EPERM);
-    may_pass && !mutant::has(Defect::NoPatienceWithShortages)
+    process::may_pass(why) && !mutant::has(Defect::NoPatienceWithShortages)
 }
 
-fn wait(child: &mut Child, patience: CommandBounds<'_>, full: &AtomicBool) -> (Option<i32>, String) {
+/// Waits for a command, at which `look` looks.
+fn wait(
+    child: &mut Child,
+    patience: CommandBounds<'_>,
+    full: &AtomicBool,
+    mut look: impl FnMut(&mut Child) -> io::Result<Option<ExitStatus>>,
+) -> (Option<i32>, String) {
     let deadline = Instant::now() + patience.time_max;
     loop {
         let stopped = stop::asked().is_some();
         let given_up = stopped || patience.given_up.load(Ordering::Relaxed);
         let flood = patience.flood == Flood::End && full.load(Ordering::Relaxed);
-        match child.try_wait() {
+        match look(child) {
             Ok(Some(status)) => return (status.code(), "it was ended by a signal".to_owned()),
             Ok(None) if Instant::now() < deadline && !given_up && !flood => std::thread::sleep(LOOK_EVERY),
             Ok(None) => {
@@ -242,9 +249,24 @@ fn wait(child: &mut Child, patience: CommandBounds<'_>, full: &AtomicBool) -> (O
                 }
                 return (None, format!("it took longer than {} s", patience.time_max.as_secs()));
             }
+            // It says nothing about the command, which goes on.
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => std::thread::sleep(LOOK_EVERY),
             Err(why) => return (None, why.to_string()),
         }
     }
+}
+
+/// Gives a command a mark of its own, by which its children are found in whatever session they are.
+fn marked(command: &mut Command) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let now = jiff::Timestamp::now().as_nanosecond();
+    let name = format!("{} {} {now}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let tag = blake3::hash(name.as_bytes()).to_hex()[..24].to_owned();
+    let given = command.get_envs().find(|(name, _)| *name == TREE_VARIABLE).and_then(|(_, value)| value);
+    let inherited =
+        given.map(|value| value.to_string_lossy().into_owned()).or_else(|| std::env::var(TREE_VARIABLE).ok());
+    command.env(TREE_VARIABLE, tree_value(inherited.as_deref(), &tag));
+    tag
 }
 
 /// The command with its process group, and with all that carries its mark.
@@ -279,5 +301,21 @@ mod tests {
         assert_eq!(fails_with(libc::EPERM, wanted), (3, true));
         assert_eq!(fails_with(libc::EMFILE, given_up), (1, false), "not by somebody who is to stop");
         assert_eq!(fails_with(libc::ENOENT, wanted), (1, false), "what is not there is not there a moment later");
+    }
+
+    /// A look at a command is interrupted, again and again. What the command says in the end counts, and nothing else.
+    #[test]
+    fn an_interrupted_look_says_nothing_of_the_command() {
+        for code in [0, 3] {
+            let script = format!("sleep 0.05; exit {code}");
+            let mut child = Command::new("sh").args(["-c", &script]).spawn().expect("a shell");
+            let mut looks = 0;
+            let (said, why) = wait(&mut child, CommandBounds::usual(), &NEVER, |child| {
+                looks += 1;
+                let interrupted = looks % 2 == 1;
+                if interrupted { Err(io::Error::from_raw_os_error(libc::EINTR)) } else { child.try_wait() }
+            });
+            assert_eq!(said, Some(code), "{why}");
+        }
     }
 }

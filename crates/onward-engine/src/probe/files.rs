@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::evidence::{FileSeen, Files};
 use onward_core::plan::globs::{Globs, fixed_part};
+use onward_store::listing;
 
 use crate::redact::file_names::FileNames;
 use crate::sys::stop::{self, Heeding};
@@ -92,8 +93,7 @@ fn inside(top: &Path, path: &str) -> Option<Metadata> {
 
 /// The entries of a folder, in order. The folders of git and of onward itself are nobody's input.
 fn children(top: &Path, path: &str) -> Vec<String> {
-    let Ok(read) = fs::read_dir(top.join(path)) else { return Vec::new() };
-    let names = read.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = listing::readable(top.join(path)).into_iter().filter_map(|entry| entry.file_name().into_string().ok());
     let names = names.filter(|name| name != ".git" && name != ".onward");
     let mut paths: Vec<String> =
         names.map(|name| if path.is_empty() { name } else { format!("{path}/{name}") }).collect();

@@ -1,4 +1,4 @@
-//! Where git stands.
+//! The state of git around a run: branch, commit and changes.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Whoever knows the issue: `gh`, another program that is called like it, or a JSON file.
+//! Providers of issues: `gh`, another program that is called like it, or a JSON file. Reads an issue and sets its labels.
 
 use std::fs;
 use std::io::Write;

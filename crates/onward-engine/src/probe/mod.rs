@@ -4,7 +4,7 @@
 
 mod answer;
 pub(crate) mod artifact;
-pub(crate) mod beside;
+pub(crate) mod background_probe;
 pub(crate) mod command;
 mod files;
 mod git;

@@ -123,6 +123,11 @@ impl ProofLook {
         Self { top: project.top.clone(), writes, around, agent }
     }
 
+    /// The same without a look at what the phase writes.
+    pub(crate) fn without_files(self) -> Self {
+        Self { writes: Vec::new(), ..self }
+    }
+
     /// The evidence of an attempt that is done: as it was when it began, and what it leaves behind.
     pub(crate) fn at_the_end(&self, folder: &AttemptFolder) -> Option<Box<Evidence>> {
         let begun = noted(&folder.path().join(SEEN));

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use onward_core::id::{PhaseId, RunId};
 use onward_store::lock::{Hold, is_still_there, try_lock};
-use onward_store::private;
+use onward_store::{listing, private};
 
+use super::command;
 use crate::attendant::tree_value;
 use crate::project::Project;
 use crate::sys::file_lock::LOCK_LOOK_EVERY;
@@ -60,9 +61,13 @@ impl ProbePlace {
         (TREE_VARIABLE, tree_value(inherited.as_deref(), &self.tag))
     }
 
-    /// Waits until nobody else looks, and ends what somebody left behind who was killed. None where it was given up, or
-    /// where nothing can be written: without the file the next one would know of nothing.
+    /// Waits until nobody else looks, and ends what somebody left behind who was killed. None where it was given up; an error
+    /// where nothing can be written, for a while: without the file the next one would know of nothing.
     pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<ProbeLock>> {
+        command::through_shortages(given_up, || self.take_at_once(given_up))
+    }
+
+    fn take_at_once(&self, given_up: &AtomicBool) -> io::Result<Option<ProbeLock>> {
         let path = self.folder.join(&self.tag);
         let root = self.folder.ancestors().nth(2).expect("looks lie two folders below the runtime folder");
         while !given_up.load(Ordering::Relaxed) && stop::asked().is_none() {
@@ -111,7 +116,7 @@ impl Drop for ProbeLock {
 /// Ends what looks at phases of this run have left behind, wherever nobody is there any more who wants to know.
 pub(crate) fn end_what_was_left(project: &Project, run: &RunId) {
     let folder = folder(project, run);
-    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+    for entry in listing::readable(&folder) {
         let (path, name) = (entry.path(), entry.file_name());
         let (Ok(file), Some(tag)) = (open(&path, MissingLock::Fails), name.to_str()) else { continue };
         let alone = try_lock(&file, Hold::Alone).unwrap_or(false) && is_still_there(&file, &path);

@@ -44,12 +44,16 @@ impl RequirementLook {
     pub(crate) fn of_phase(project: &Project, run: &Run, phase: &Phase) -> Self {
         let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Requirement);
         let (mark, marked) = place.variable();
+        let top = shell::top(project, run);
+        let folder = shell::working_directory(project, &top, phase);
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
             env
         });
+        // Nothing is run where there is no environment to run it in.
+        let env = env.and_then(|env| folder.as_ref().map(|_| env).map_err(Clone::clone));
         Self {
-            folder: shell::top(project, run).join(phase.working_directory.as_deref().unwrap_or(".")),
+            folder: folder.unwrap_or(top),
             shell: shell_of(phase),
             env,
             requires: phase.requires.clone(),

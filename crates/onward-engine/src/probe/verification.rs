@@ -19,7 +19,7 @@ use onward_core::words;
 use onward_store::private;
 
 use super::artifact::{self, Shelf};
-use super::beside::LookBeside;
+use super::background_probe::LookBeside;
 use super::command::{self, CommandBounds, Flood};
 use super::phase::shell_of;
 use super::probe_lock::{ProbePlace, ProbePurpose};
@@ -85,12 +85,15 @@ impl Looking {
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
         let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Proof);
         let (mark, marked) = place.variable();
+        let folder = shell::working_directory(project, &top, phase);
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
             env
         });
+        // Nothing is run where there is no environment to run it in.
+        let env = env.and_then(|env| folder.as_ref().map(|_| env).map_err(Clone::clone));
         Self {
-            folder: top.join(phase.working_directory.as_deref().unwrap_or(".")),
+            folder: folder.unwrap_or_else(|_| top.clone()),
             shell: shell_of(phase),
             env,
             artifacts: planned.chain(more.iter().map(|path| Wanted::named(path))).collect(),
@@ -104,8 +107,9 @@ impl Looking {
         }
     }
 
-    /// Looks when nobody else does, where anything is started or copied for it.
-    pub(crate) fn prove(&self, given_up: &AtomicBool) -> Proof {
+    /// Looks when nobody else does, where anything is started or copied for it. An error where nobody could look, for ten seconds:
+    /// that says nothing about the phase.
+    pub(crate) fn prove(&self, given_up: &AtomicBool) -> io::Result<Proof> {
         let copies = self.artifacts.iter().any(|wanted| wanted.keep != KeepCopy::No);
         if self.verify.is_empty() && self.done_when.is_empty() && !copies {
             return self.prove_alone(given_up);
@@ -116,29 +120,27 @@ impl Looking {
                 drop(turn);
                 proof
             }
-            Ok(None) => Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() },
-            Err(why) => {
-                let command = self.verify.iter().chain(&self.done_when).next().cloned().unwrap_or_default();
-                let said = format!("it was not started, since nothing can be written about it: {why}");
-                Proof { checks: vec![CheckEnd { command, code: None, said }], ..Proof::default() }
-            }
+            Ok(None) => Ok(Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() }),
+            // Without a note of it nothing is started, and that says nothing about the phase.
+            Err(why) => Err(why),
         }
     }
 
     /// Looks at the artifacts first; the first thing that is missing ends it.
-    fn prove_alone(&self, given_up: &AtomicBool) -> Proof {
-        let artifacts: Vec<ArtifactFound> = self.artifacts.iter().map(|wanted| self.artifact(wanted)).collect();
+    fn prove_alone(&self, given_up: &AtomicBool) -> io::Result<Proof> {
+        let artifacts = self.artifacts.iter().map(|wanted| self.artifact(wanted, given_up));
+        let artifacts = artifacts.collect::<io::Result<Vec<ArtifactFound>>>()?;
         let lacking = artifacts.iter().any(|found| !matches!(found.state, ArtifactState::There { .. }));
         let mut proof = Proof { artifacts, checks: Vec::new(), effect: None };
         if lacking && self.nothing_else_matters(&proof) {
-            return proof;
+            return Ok(proof);
         }
         for script in &self.verify {
             let end = self.check(script, given_up);
             let passed = end.code == Some(0);
             proof.checks.push(end);
             if !passed {
-                return proof;
+                return Ok(proof);
             }
         }
         if !self.done_when.is_empty() {
@@ -147,7 +149,7 @@ impl Looking {
         if matches!(proof.effect, None | Some(EffectFound::There)) && !given_up.load(Ordering::Relaxed) {
             self.keep_copies(&mut proof);
         }
-        proof
+        Ok(proof)
     }
 
     /// Copies what is to be kept, once nothing is expected to write to it any more: checks may have.
@@ -195,12 +197,14 @@ impl Looking {
             || proof.artifacts.iter().any(|found| matches!(found.state, ArtifactState::Refused { .. }))
     }
 
-    fn artifact(&self, wanted: &Wanted) -> ArtifactFound {
+    fn artifact(&self, wanted: &Wanted, given_up: &AtomicBool) -> io::Result<ArtifactFound> {
         let (path, state) = match &wanted.path {
-            Some(path) => (path.clone(), artifact::artifact_state(&self.top, path)),
+            Some(path) => {
+                (path.clone(), command::through_shortages(given_up, || artifact::artifact_read(&self.top, path))?)
+            }
             None => (String::new(), ArtifactState::Refused { why: "its path cannot be filled in".to_owned() }),
         };
-        ArtifactFound { name: wanted.name.clone(), path, state }
+        Ok(ArtifactFound { name: wanted.name.clone(), path, state })
     }
 
     fn check(&self, script: &str, given_up: &AtomicBool) -> CheckEnd {
@@ -265,7 +269,7 @@ impl Looking {
 }
 
 /// A look that is under way.
-pub(crate) struct Proving(LookBeside<Proof>);
+pub(crate) struct Proving(LookBeside<io::Result<Proof>>);
 
 impl Proving {
     pub(crate) fn begin(looking: Looking) -> Self {
@@ -276,10 +280,10 @@ impl Proving {
         self.0.fd()
     }
 
-    /// The proof, once all of it was looked at.
-    pub(crate) fn proof(&mut self) -> Option<Proof> {
+    /// The proof, once all of it was looked at; an error where nobody could look.
+    pub(crate) fn proof(&mut self) -> Option<io::Result<Proof>> {
         // A look that broke down has seen nothing; a probe that did not answer cannot tell.
         let nothing = Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() };
-        self.0.seen().map(|seen| seen.unwrap_or(nothing))
+        self.0.seen().map(|seen| seen.unwrap_or(Ok(nothing)))
     }
 }

@@ -1,5 +1,7 @@
 //! Finding checkpoints by what people type: an id, the beginning of one, or a name.
 
+use std::collections::BTreeSet;
+
 use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
 use onward_core::id::{CheckpointId, RunId};
 use onward_core::lookup::{self, LookedUp, Name};
@@ -54,7 +56,7 @@ impl Onward {
         }
     }
 
-    /// Checkpoints that were given this very name, the newest first.
+    /// Checkpoints that this very name means: in each run the newest that was given it.
     fn checkpoints_named(&mut self, name: &str, of: Option<&RunId>) -> Result<Vec<CheckpointRow>> {
         // Of a secret only the place is kept, and another one would look the same.
         if redact::secrets().text(name) != name {
@@ -69,7 +71,9 @@ impl Onward {
             let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
             meta.and_then(|meta| meta.name).is_some_and(|given| given == name)
         };
-        Ok(rows.into_iter().filter(is_meant).collect())
+        // A phase that is tried again takes the same checkpoint again: the name goes with the newest of a run.
+        let mut runs = BTreeSet::new();
+        Ok(rows.into_iter().filter(is_meant).filter(|row| runs.insert(row.run.clone())).collect())
     }
 
     /// Whether a checkpoint is meant where a run could be, too. The whole id of a run is that run.

@@ -4,7 +4,8 @@ use onward_core::run::counting::PhasesCounted;
 use onward_core::view::{self, DriverView, Summary};
 use onward_store::RunRow;
 
-use super::runs::{ListItem, UNREADABLE};
+use super::answers::ListItem;
+use super::runs::UNREADABLE;
 use crate::project::Project;
 use crate::start::open_question;
 
@@ -34,6 +35,7 @@ pub(super) fn readable(project: &Project, summary: Summary, driver: Option<&Driv
         saved: summary.saved,
         error: summary.error,
         findings,
+        asks: summary.asks,
     }
 }
 
@@ -56,5 +58,6 @@ pub(super) fn unreadable(row: &RunRow, why: String) -> ListItem {
         saved: None,
         error: Some(why),
         findings: Vec::new(),
+        asks: Vec::new(),
     }
 }

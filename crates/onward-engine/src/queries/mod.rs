@@ -1,5 +1,7 @@
-//! Looking: everything that is read and shown. Nothing here writes.
+//! Queries: everything that is read and shown. Nothing here writes.
 
+pub(crate) mod answers;
+pub(crate) mod by_age;
 pub(crate) mod checkpoints;
 pub(crate) mod damaged;
 mod driving;

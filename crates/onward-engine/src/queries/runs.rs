@@ -1,32 +1,30 @@
-//! Looking: everything that is read and shown. Nothing here writes.
+//! Queries about runs: lists, status, logs, and one run in full. Nothing here writes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
-use onward_core::chronicle::{Chronicle, chronicle};
-use onward_core::event::{LeftRunning, Recorded};
+use onward_core::chronicle::chronicle;
+use onward_core::event::{LeftRunning, Outcome, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{self, Need, Phase};
-use onward_core::run::counting::PhasesCounted;
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
-use onward_core::view::durations::PhaseDurations;
-use onward_core::view::{
-    self, Alive, DriverView, NextStep, PhaseRecord, RunQuery, SavedProgress, StatusView, Summary, WillRun,
-};
+use onward_core::tail;
+use onward_core::view::{self, Alive, DriverView, NextStep, StatusView, Summary, WillRun};
 use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, OpenMode, RunFilter, RunRow,
     StoreError, StoreExt, StoredCheckpoint,
 };
-use serde::Serialize;
 
+use super::answers::{ListFilter, ListItem, LogItem, Logged, PlanDurations, RunShown, RunTold, Shown};
+use super::by_age::by_age;
 use super::checkpoints::ambiguous;
 use super::list_items::{readable, unreadable};
 use crate::Onward;
-use crate::attendant::{self, Output};
+use crate::attendant;
+use crate::commands::saved_state;
 use crate::doctor;
 use crate::drive::running_attempt;
 use crate::durations;
@@ -39,126 +37,21 @@ use crate::start::meant_work::summary_of;
 use crate::start::open_question;
 use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::process;
+use crate::trust;
 
 /// Failed attempts that `why` tells, the newest first.
 const FAILED_ATTEMPTS_TOLD: usize = 3;
+/// Of so many phases at work it is read what they printed last, and so much of their output.
+const LAST_LINES_MAX: usize = 50;
+const LAST_LINE_BYTES_MAX: u64 = 4 << 10;
 
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
 /// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
 pub(crate) const LOST: &str = "lost";
 
-/// Which runs to list.
-#[derive(Clone, Debug, Default)]
-pub struct ListFilter {
-    /// Archived ones too.
-    pub all: bool,
-    pub kind: Option<String>,
-    pub project: Option<String>,
-    pub query: RunQuery,
-}
-
-/// A run in a list.
-#[derive(Clone, Debug, Serialize)]
-pub struct ListItem {
-    pub run: RunId,
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub project: String,
-    pub title: String,
-    pub plan: String,
-    /// A [`RunStatus`], or `unreadable`.
-    pub status: String,
-    pub created_at: Option<Timestamp>,
-    pub updated_at: Option<Timestamp>,
-    pub phases_total: usize,
-    /// Skipped ones are among them.
-    pub phases_completed: usize,
-    pub phases_skipped: usize,
-    /// The phases that the author wrote, for people.
-    #[serde(skip)]
-    pub counted: PhasesCounted,
-    pub branch: Option<String>,
-    pub resumable: bool,
-    /// How far a saved state says that its work is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub saved: Option<SavedProgress>,
-    /// The last error, or why the row cannot be read.
-    pub error: Option<String>,
-    /// The findings of the last driver's start, with their age.
-    pub findings: Vec<String>,
-}
-
 /// The status of a run whose row cannot be understood.
 pub(super) const UNREADABLE: &str = "unreadable";
-
-/// How long the phases of a plan took over its runs, where there are enough of them to tell.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlanDurations {
-    pub plan: String,
-    pub phases: Vec<PhaseDurations>,
-}
-
-/// A checkpoint in a log.
-#[derive(Clone, Debug, Serialize)]
-pub struct LogItem {
-    pub id: CheckpointId,
-    pub seq: u64,
-    pub trigger: String,
-    pub triggers: Vec<String>,
-    pub phase: Option<PhaseId>,
-    pub created_at: Option<Timestamp>,
-    pub name: Option<String>,
-    pub can_resume: bool,
-    pub bytes: u64,
-    /// The working tree at that moment; none where it was not kept.
-    pub snapshot: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub damage: Option<String>,
-}
-
-/// The answer of `show`.
-#[derive(Debug)]
-pub enum Shown {
-    Checkpoint(Box<Checkpoint>),
-    Run(Box<RunShown>),
-}
-
-/// A run as a whole.
-#[derive(Debug, Serialize)]
-pub struct RunShown {
-    #[serde(rename = "status")]
-    pub view: StatusView,
-    pub inputs: BTreeMap<String, String>,
-    pub plan: serde_json::Value,
-    pub description: Option<String>,
-    /// The free-form state of the run.
-    pub state: serde_json::Value,
-    /// Phases that the plan no longer has, with what is on record of them.
-    pub removed: Vec<PhaseRecord>,
-    pub batches: Vec<Vec<PhaseId>>,
-    /// How long its phases took in all runs of its plan, where there are enough of them to tell.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub durations: Vec<PhaseDurations>,
-    pub checkpoints: Vec<LogItem>,
-}
-
-/// A run as a whole, with the course that it took.
-#[derive(Debug)]
-pub struct RunTold {
-    pub run: Run,
-    pub shown: RunShown,
-    pub chronicle: Chronicle,
-}
-
-/// The output of one attempt.
-pub struct Logged {
-    pub phase: PhaseId,
-    pub attempt: Attempt,
-    pub output: Output,
-    /// The output of its checks, each behind its command.
-    pub checks: Option<File>,
-}
 
 impl Onward {
     /// Warnings about the store itself.
@@ -179,7 +72,8 @@ impl Onward {
                 continue;
             }
             let shown = filter.all || item.status != RunStatus::Archived.as_str();
-            if shown && fits(&filter.kind, &item.kind) && fits(&filter.project, &item.project) {
+            let of_project = filter.project.as_deref().is_none_or(|wanted| saved_state::is_of(&item, wanted));
+            if shown && fits(&filter.kind, &item.kind) && of_project {
                 items.push(item);
             }
         }
@@ -210,17 +104,27 @@ impl Onward {
         warnings.extend(doctor::notes(&self.project, &id));
         warnings.extend(open_question::last_findings(&self.project, &run, None));
         let driver = self.driver(&id)?;
+        let mut expected = BTreeMap::new();
         if run.running().next().is_some() {
             // Notes are shown to whoever knows the secrets of the plan.
             PreparedPlan::learn_what_was_cut(&self.project, &run);
+            // Where that cannot be read nothing is said about it.
+            expected = durations::of_those_at_work(self.inspection()?, &run).unwrap_or_default();
         }
-        Ok(status_of(&self.project, &run, driver, warnings))
+        let alive = Alive { expected, ..alive(&self.project, &run, driver) };
+        let mut view = view::status(&run, &alive, warnings.into_iter().chain(left_running(&run)).collect());
+        if trust::doubt(&self.project).is_some() {
+            // Nobody goes on with it before a person has said that it is theirs, as the warning says.
+            view.resume = None;
+        }
+        Ok(view)
     }
 
     pub fn log(&mut self, name: Option<&str>) -> Result<(RunId, Vec<LogItem>)> {
         let id = self.find_run(name)?;
-        let rows = self.checkpoint_rows(&id)?;
-        Ok((id, rows.iter().map(log_item).collect()))
+        let items: Vec<LogItem> = self.checkpoint_rows(&id)?.iter().map(log_item).collect();
+        self.learn_children(&id, items.iter().filter_map(|item| item.phase.as_ref()));
+        Ok((id, items))
     }
 
     pub fn events(&mut self, name: Option<&str>) -> Result<(RunId, Vec<Recorded>)> {
@@ -240,7 +144,11 @@ impl Onward {
     pub fn show(&mut self, name: &str) -> Result<Shown> {
         match Name::parse(name).ok_or(Error::EmptyName("checkpoint"))? {
             Name::Id(id) if !self.is_meant_as_checkpoint(&id)? => Ok(Shown::Run(Box::new(self.show_run(&id)?))),
-            name => Ok(Shown::Checkpoint(Box::new(self.show_checkpoint(&name, None)?))),
+            name => {
+                let checkpoint = self.show_checkpoint(&name, None)?;
+                self.learn_children(&checkpoint.run, checkpoint.phases.iter().map(|phase| &phase.id));
+                Ok(Shown::Checkpoint(Box::new(checkpoint)))
+            }
         }
     }
 
@@ -429,7 +337,7 @@ impl Onward {
             Err(other) => return Err(other),
         };
         let rows = store.all_runs(filter)?;
-        Ok(rows.into_iter().filter(has_begun).collect())
+        Ok(by_age(rows.into_iter().filter(has_begun).collect()))
     }
 
     pub(crate) fn checkpoint_rows(&mut self, run: &RunId) -> Result<Vec<CheckpointRow>> {
@@ -553,6 +461,18 @@ fn left_running(run: &Run) -> impl Iterator<Item = String> {
     })
 }
 
+/// A failure that nobody has recorded yet.
+fn words_of(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited { code } => format!("it ended with exit code {code} while nobody drove the run"),
+        Outcome::Killed { signal } => format!("it was ended by signal {signal} while nobody drove the run"),
+        Outcome::TimedOut => "it took too long, and was ended while nobody drove the run".to_owned(),
+        Outcome::CouldNotStart { .. } | Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => {
+            "it ended while nobody drove the run".to_owned()
+        }
+    }
+}
+
 /// The processes of a run that can be seen now.
 pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) -> Alive {
     let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
@@ -561,12 +481,21 @@ pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) ->
         let folder = shell::folder(project, run, &phase.id, attempt.number);
         if attendant::is_at_work(&folder).unwrap_or(false) {
             alive.phases.insert(phase.id.clone());
+        } else if folder.exit().is_ok_and(|exit| exit.is_some_and(|exit| exit.stopped_by.is_none())) {
+            alive.ended.insert(phase.id.clone());
         }
-        alive.heard_at = alive.heard_at.max(folder.last_sign());
+        alive.heard_at.extend(folder.last_sign().map(|at| (phase.id.clone(), at)));
+        if alive.last_lines.len() < LAST_LINES_MAX {
+            let end = folder.output_end(LAST_LINE_BYTES_MAX).unwrap_or_default();
+            alive.last_lines.extend(tail::last_line(&end).map(|line| (phase.id.clone(), line)));
+        }
         if let Some(session) = state.agent.as_ref().and_then(|_| folder.session()) {
             alive.sessions.insert(phase.id.clone(), session);
         }
-        if let Some(note) = running_attempt::note_shown(&folder) {
+        let ended = || running_attempt::recorded_failure(&folder).map(|end| words_of(&end.outcome));
+        if let Some(end) = ended().filter(|_| alive.driver.is_none()) {
+            alive.notes.insert(phase.id.clone(), format!("{end}; the next start takes that result"));
+        } else if let Some(note) = running_attempt::note_shown(&folder) {
             alive.notes.insert(phase.id.clone(), note);
         }
     }

@@ -1,15 +1,18 @@
 //! Runs by less than their id: the one that `@` means, and the time at the end of an id.
 
-use onward_core::id::RunId;
+use onward_core::id::{PhaseId, RunId};
 use onward_core::lookup;
 use onward_store::{Page, RunFilter};
 
+use super::by_age::{by_age, is_taken_over};
 use super::checkpoints::ambiguous;
 use super::runs::{has_begun, is_current};
 use crate::Onward;
 use crate::error::{Error, Result};
 use crate::names;
 
+/// The sign in the id of a child of a matrix.
+const CHILD: char = '@';
 /// Rows that are looked at for the newest run; what is archived or was never begun does not count.
 const NEWEST_LOOKED_AT_MAX: usize = 50;
 
@@ -18,8 +21,18 @@ impl Onward {
     pub(crate) fn learn_newest(&mut self) {
         let filter = RunFilter::default();
         let rows = self.store.as_mut().and_then(|store| store.runs(&filter, Page::first(NEWEST_LOOKED_AT_MAX)).ok());
-        let newest = rows.and_then(|rows| rows.into_iter().filter(has_begun).find(is_current));
+        let rows = rows.map(|rows| by_age(rows.into_iter().filter(has_begun).collect()));
+        // Where only runs of files were looked at, a newer one may be behind them.
+        let newest = rows.and_then(|rows| rows.into_iter().find(is_current)).filter(|row| !is_taken_over(row));
         names::learn_newest(newest.map(|row| row.run));
+    }
+
+    /// Learns how children of a matrix are called, where there are some: their names stand in the plan of their run.
+    pub(crate) fn learn_children<'a>(&mut self, run: &RunId, mut phases: impl Iterator<Item = &'a PhaseId>) {
+        if phases.any(|phase| phase.as_str().contains(CHILD)) {
+            // Where it cannot be read they go by their ids.
+            let _ = self.load(run);
+        }
     }
 
     /// A run by the time at the end of its id.

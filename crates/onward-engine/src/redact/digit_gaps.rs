@@ -10,7 +10,7 @@ const PLACE_DIGITS: std::ops::RangeInclusive<usize> = 4..=16;
 /// Separators between bytes in hex, within a line.
 const SEPARATORS: &[u8] = b" \t:-,;_";
 /// All that may follow the first byte of a value in hex, if not the digits of the second.
-pub(super) const AFTER_A_BYTE: &[u8] = b" \t:-,;_0\\";
+pub(super) const AFTER_A_BYTE: &[u8] = b" \t:-,;_0\\\r\n";
 
 /// How far it is from one digit to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

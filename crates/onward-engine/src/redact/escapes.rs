@@ -1,4 +1,8 @@
-//! Escapes in which any letter of a known value may be written: those of JSON and of URLs.
+//! Escapes in which any letter of a known value may be written: those of JSON and of URLs. And what a terminal obeys between the
+//! letters of a value, which nobody sees.
+
+/// A longer sequence for a terminal, such as a link, is none.
+const SEQUENCE_BYTES_MAX: usize = 1024;
 
 /// A way to write letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +11,8 @@ pub(super) enum Escape {
     Json,
     /// `%e4`.
     Percent,
+    /// Colours, cursor moves, titles and other control characters: they stand for nothing.
+    Terminal,
 }
 
 /// The beginning of some bytes, read as an escape or a plain letter.
@@ -33,13 +39,15 @@ impl Unit {
 }
 
 impl Escape {
-    pub(super) const ALL: [Self; 2] = [Self::Json, Self::Percent];
+    pub(super) const ALL: [Self; 3] = [Self::Json, Self::Percent, Self::Terminal];
 
     /// Whether a text may be written in this way: it has the byte with which its escapes begin.
     pub(super) fn may_be_in(self, bytes: &[u8]) -> bool {
         match self {
             Self::Json => bytes.contains(&b'\\'),
             Self::Percent => bytes.iter().any(|byte| matches!(byte, b'%' | b'+')),
+            // What stands before the first letter is left to the text around the value.
+            Self::Terminal => bytes.iter().skip(1).any(|&byte| is_unseen(byte)) && !is_unseen(bytes[0]),
         }
     }
 
@@ -57,6 +65,7 @@ impl Escape {
                 Number::Open => Unit::Open,
                 Number::None => Unit::Plain(b'%'),
             },
+            (Self::Terminal, _) => unseen(bytes),
             (Self::Json | Self::Percent, [byte, ..]) => Unit::Plain(*byte),
         }
     }
@@ -75,6 +84,7 @@ impl Escape {
         starts.push([first, b'\\', b'u']);
         starts.extend(written(second).into_iter().map(|way| [first, way[0], way[1]]));
         starts.extend([[first, second, b'\\'], [first, second, b'%']]);
+        starts.extend((0..=u8::MAX).filter(|&byte| is_unseen(byte)).map(|byte| [first, second, byte]));
         match (first, second, third) {
             (b' ', _, _) => starts.extend([second, b'%', b'+'].into_iter().flat_map(|two| any(b'+', two))),
             (_, b' ', _) => starts.extend(any(first, b'+')),
@@ -83,6 +93,57 @@ impl Escape {
         }
         starts
     }
+}
+
+/// Whether a byte may be the first of what a terminal obeys and nobody sees. Line breaks and tabs are seen.
+pub(super) fn is_unseen(byte: u8) -> bool {
+    byte == C1 || (byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n'))
+}
+
+/// The first byte of the control characters beyond ASCII, and of some letters.
+const C1: u8 = 0xc2;
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 7;
+
+/// The beginning of some bytes as a terminal takes them.
+fn unseen(bytes: &[u8]) -> Unit {
+    match *bytes {
+        [] | [ESCAPE | C1] => Unit::Open,
+        [ESCAPE, b'[', ..] | [C1, 0x9b, ..] => sequence(bytes, |rest| match rest {
+            [b'@'..=b'~', ..] => Some(1),
+            _ => None,
+        }),
+        // A title, a link, or another text for the terminal itself.
+        [ESCAPE, b']' | b'P' | b'X' | b'^' | b'_', ..] | [C1, 0x90 | 0x98 | 0x9d..=0x9f, ..] => {
+            sequence(bytes, |rest| match rest {
+                [BELL, ..] => Some(1),
+                [ESCAPE, b'\\', ..] | [C1, 0x9c, ..] => Some(2),
+                _ => None,
+            })
+        }
+        [ESCAPE, b' '..=b'/', ..] => sequence(bytes, |rest| match rest {
+            [b'0'..=b'~', ..] => Some(1),
+            _ => None,
+        }),
+        [ESCAPE, b'0'..=b'~', ..] | [C1, 0x80..=0x9f, ..] => nothing(2),
+        [byte, ..] if byte != C1 && is_unseen(byte) => nothing(1),
+        [byte, ..] => Unit::Plain(byte),
+    }
+}
+
+/// Of a sequence that begins with two bytes: the rest of it up to its end.
+fn sequence(bytes: &[u8], end_here: impl Fn(&[u8]) -> Option<usize>) -> Unit {
+    let seen = &bytes[..bytes.len().min(SEQUENCE_BYTES_MAX)];
+    match (2..seen.len()).find_map(|at| end_here(&seen[at..]).map(|length| at + length)) {
+        Some(length) => nothing(length),
+        None if seen.len() < SEQUENCE_BYTES_MAX => Unit::Open,
+        None => Unit::Plain(bytes[0]),
+    }
+}
+
+/// So many bytes that stand for no letter.
+fn nothing(length: usize) -> Unit {
+    Unit::Escaped { length, means: [0; 4], count: 0 }
 }
 
 /// The ways to write one byte, apart from `\u`.

@@ -1,6 +1,7 @@
 //! Places at which a secret may begin, told by the next three bytes: almost all of a harmless stream is passed over here.
 
 use super::More;
+use super::escapes::is_unseen;
 
 /// The bits of the set of threes, as a power of two. A three that shares its bit with another one is looked at in vain.
 const THREES_BITS: u32 = 20;
@@ -35,7 +36,10 @@ impl FirstBytes {
         let mut from = from;
         while let Some(at) = bytes[from..].windows(2).position(|two| self.pairs[pair(two[0], two[1])]) {
             let at = from + at;
-            if bytes.get(at + 2).is_none_or(|&third| self.has(bytes[at], bytes[at + 1], third)) {
+            // Of what a terminal obeys behind the first letter any byte may be the next.
+            if is_unseen(bytes[at + 1])
+                || bytes.get(at + 2).is_none_or(|&third| self.has(bytes[at], bytes[at + 1], third))
+            {
                 return at;
             }
             from = at + 1;

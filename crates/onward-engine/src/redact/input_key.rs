@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use blake3::{Hash, KEY_LEN};
+use jiff::Timestamp;
 use onward_core::ids_and_keys;
 use onward_store::private;
 
@@ -37,6 +38,12 @@ impl Onward {
             (name.clone(), known)
         };
         Ok(ids_and_keys::work_key(plan_path, &kept.iter().map(known).collect::<BTreeMap<_, _>>()))
+    }
+
+    /// Whether the key by which a run's work was known may be gone: there is none, or it was made after the run.
+    pub(crate) fn work_key_is_newer(&self, than: Timestamp) -> bool {
+        let made = std::fs::symlink_metadata(key_path(&self.project.store_folder())).and_then(|found| found.modified());
+        made.ok().and_then(|made| Timestamp::try_from(made).ok()).is_none_or(|made| made > than)
     }
 
     /// The same for work that begins now: the key is kept, so that the work is known tomorrow. Only for whoever keeps others from

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome, SharedFact, WorktreeFact};
 use onward_core::evidence::RequirementSeen;
-use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
+use onward_core::input::{AttemptEnd, Begin, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
 use onward_core::run::verification::{ArtifactCopied, ArtifactState, Proof};
@@ -171,8 +171,9 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Change { ops: changes, ends } => Posted::Change { ops: ops(changes), ends },
         Posted::Save { state } => Posted::Save { state: map(state) },
         Posted::Share { fact } => Posted::Share { fact: Box::new(shared(*fact)) },
-        Posted::Answer { phase, choice, by, reason } => {
-            Posted::Answer { phase, choice: text(choice), by: text(by), reason: optional(reason) }
+        Posted::Answer { phase, choice, by, reason, call } => {
+            let call = optional(call);
+            Posted::Answer { phase, choice: text(choice), by: text(by), reason: optional(reason), call }
         }
         Posted::Report { phase, by, says, complexity } => {
             Posted::Report { phase, by: text(by), says: said(says), complexity }
@@ -305,19 +306,41 @@ fn worktree(mut fact: WorktreeFact) -> WorktreeFact {
             conflict.paths = each(std::mem::take(&mut conflict.paths));
             conflict.told = each(std::mem::take(&mut conflict.told));
         }
-        WorktreeFact::Removed { kept } => *kept = optional(kept.take()),
+        WorktreeFact::Removed { kept, .. } => *kept = optional(kept.take()),
         WorktreeFact::IntegrationBegun { .. } => {}
     }
     fact
 }
 
+fn begin(mut begin: Begin) -> Begin {
+    for found in &mut begin.resumption.ends {
+        found.end = end(found.end.clone());
+    }
+    for finding in &mut begin.resumption.findings {
+        finding.message = text(std::mem::take(&mut finding.message));
+        finding.details = each(std::mem::take(&mut finding.details));
+        for file in &mut finding.files {
+            file.path = text(std::mem::take(&mut file.path));
+        }
+    }
+    requirements(&mut begin.resumption.requirements);
+    if let Some(world) = &mut begin.resumption.world {
+        world.dirty = world.dirty.take().map(each);
+    }
+    begin
+}
+
 /// Redacts an input, whoever sends it.
-pub(crate) fn input(input: Input) -> Input {
-    match input {
+pub(crate) fn input(given: Input) -> Input {
+    match given {
         Input::Posted(message) => Input::Posted(posted(message)),
         Input::AttemptEnded { phase, attempt, end: ended } => Input::AttemptEnded { phase, attempt, end: end(ended) },
         Input::Probed { phase, proof: found } => Input::Probed { phase, proof: Box::new(proof(*found)) },
         Input::Replan { phase, plan } => Input::Replan { phase, plan: plan.map_err(text) },
+        // Of a bill only the name of the agent is text, and the plan or the configuration has that.
+        Input::PlanningPaid { phase, bill, answer } => {
+            Input::PlanningPaid { phase, bill, answer: Box::new(input(*answer)) }
+        }
         Input::ReplanLimited { phase, agent, until, said } => {
             Input::ReplanLimited { phase, agent, until, said: text(said) }
         }
@@ -355,20 +378,7 @@ pub(crate) fn input(input: Input) -> Input {
         }
         Input::IssueLabelled { phase, set } => Input::IssueLabelled { phase, set: set.map_err(text) },
         Input::Rewound(result) => Input::Rewound(result.map_err(text)),
-        Input::Begin(mut begin) => {
-            for finding in &mut begin.resumption.findings {
-                finding.message = text(std::mem::take(&mut finding.message));
-                finding.details = each(std::mem::take(&mut finding.details));
-                for file in &mut finding.files {
-                    file.path = text(std::mem::take(&mut file.path));
-                }
-            }
-            requirements(&mut begin.resumption.requirements);
-            if let Some(world) = &mut begin.resumption.world {
-                world.dirty = world.dirty.take().map(each);
-            }
-            Input::Begin(begin)
-        }
+        Input::Begin(given) => Input::Begin(begin(given)),
         plain @ (Input::AttemptFound { .. }
         | Input::DriverGone
         | Input::StopAsked { .. }

@@ -268,7 +268,7 @@ impl Scan {
 
     /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
     fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> DecidedTo {
-        match secrets.literals.literal_here(&bytes[at..], more) {
+        match secrets.literals.literal_here(&bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more) {
             secret_forms::LiteralMatch::Nothing => {}
             secret_forms::LiteralMatch::Undecided => return DecidedTo::HoldFrom(at),
             secret_forms::LiteralMatch::Whole(length) => self.cut = self.cut.max(length),
@@ -305,7 +305,7 @@ impl Scan {
 
     /// Known values first, since they may be longer than what a shape proves; where both fit, the longer cut counts.
     fn secret_here(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> PlaceMatch {
-        let literal = secrets.literals.literal_here(&bytes[at..], more);
+        let literal = secrets.literals.literal_here(&bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
         let shape = shapes::shape_here(secrets, &bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
         match (literal, shape) {
             (secret_forms::LiteralMatch::Undecided, _) | (_, PlaceMatch::Undecided) => PlaceMatch::Undecided,

@@ -2,7 +2,9 @@
 //! something between the bytes; and with the escapes of JSON and URLs.
 
 use super::digit_gaps::{self, Gap, Within};
-use super::escapes::{Escape, Unit};
+use super::escapes::{self, Escape, Unit};
+use super::redactor::BEHIND_BYTES;
+use super::shapes::BytesBefore;
 use super::{More, SECRET_BYTES_MIN};
 
 /// A longer value is looked for in pieces, so that what is held back stays bounded.
@@ -19,10 +21,19 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 /// Digits of base64 and hex before the first line break. What stands before an earlier one is too little to be known by; the rest
 /// is looked for by itself.
 const DIGITS_BEFORE_A_BREAK_MIN: usize = 4;
+/// The same where they have a line of their own: there are fewer of these, so more of them can be waited for.
+const DIGITS_OF_A_LINE_MIN: usize = 3;
+/// Digits of a form that is looked for in lines of a few digits.
+const SHORT_LINES_DIGITS_MAX: usize = 2048;
+/// Digits of an encoded value, which is known by as few if its first ones stand on another line.
+const ENCODED_DIGITS_MIN: usize = 7;
 
 /// With all that may stand between its digits a form is at most so many times as long, and so many bytes longer.
 const SPREAD_TIMES_MAX: usize = 4;
-const SPREAD_BYTES_MAX: usize = 256;
+const SPREAD_BYTES_MAX: usize = 1024;
+/// The first bytes of a form may be spread further: each of its letters has a colour of its own, or a line with margins.
+const WIDE_BYTES_MAX: usize = 1024;
+const WIDE_TIMES_MAX: usize = 28;
 
 /// All forms of all values, sorted, so that those with the same beginning stand together.
 pub(super) struct Literals {
@@ -44,6 +55,24 @@ enum Kind {
     Base64,
     /// Bytes may stand apart, and in the lines of a dump.
     Hex,
+}
+
+/// Where on its line a form begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinePlace {
+    /// At the beginning, less blanks and the place that a dump has there.
+    Beginning,
+    Within,
+}
+
+impl LinePlace {
+    fn behind(before: BytesBefore<'_>) -> Self {
+        let mut bytes = (1..=BEHIND_BYTES).map(|back| before.byte(back));
+        match bytes.find(|byte| !matches!(byte, b' ' | b'\t')) {
+            None | Some(b'\n' | b'\r' | b':') => Self::Beginning,
+            Some(_) => Self::Within,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +108,7 @@ impl Literals {
         let mut sorted = Vec::new();
         for value in values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN) {
             let whole = value.chunks(LITERAL_BYTES_MAX).flat_map(forms);
-            sorted.extend(whole.chain(lines(value)).filter(|form| form.bytes.len() >= SECRET_BYTES_MIN));
+            sorted.extend(whole.chain(lines(value)).filter(EncodedForm::is_long_enough));
         }
         sorted.sort_unstable();
         sorted.dedup();
@@ -92,6 +121,11 @@ impl Literals {
 
     /// The first three bytes of each form, in all the ways in which it may be written.
     pub(super) fn starts(&self) -> impl Iterator<Item = [u8; 3]> {
+        // For its first two: what follows on something that a terminal obeys is looked at whatever it is.
+        let unseen =
+            |first: u8| (0..=u8::MAX).filter(|&byte| escapes::is_unseen(byte)).map(move |byte| [first, byte, 0]);
+        let texts = self.sorted.iter().filter(|form| form.kind == Kind::Text);
+        let over_unseen = texts.flat_map(move |form| unseen(form.bytes[0]));
         let starts = |form: &EncodedForm| {
             let plain = [form.bytes[0], form.bytes[1], form.bytes[2]];
             let others = match form.kind {
@@ -101,18 +135,18 @@ impl Literals {
             };
             std::iter::once(plain).chain(others)
         };
-        self.sorted.iter().flat_map(starts)
+        self.sorted.iter().flat_map(starts).chain(over_unseen)
     }
 
     /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
-    pub(super) fn literal_here(&self, bytes: &[u8], more: More) -> LiteralMatch {
+    pub(super) fn literal_here(&self, bytes: &[u8], before: BytesBefore<'_>, more: More) -> LiteralMatch {
         let first = &bytes[..bytes.len().min(2)];
         if first.is_empty() {
             return LiteralMatch::Nothing;
         }
         let mut found = LiteralMatch::Nothing;
         for form in self.beginning_with(first) {
-            found = found.or(form.literal_here(bytes, more));
+            found = found.or(form.literal_here(bytes, before, more));
             if found == LiteralMatch::Undecided {
                 return found;
             }
@@ -160,7 +194,15 @@ fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
 }
 
 impl EncodedForm {
-    fn literal_here(&self, bytes: &[u8], more: More) -> LiteralMatch {
+    fn is_long_enough(&self) -> bool {
+        let least = match self.kind {
+            Kind::Text => SECRET_BYTES_MIN,
+            Kind::Base64 | Kind::Hex => ENCODED_DIGITS_MIN,
+        };
+        self.bytes.len() >= least
+    }
+
+    fn literal_here(&self, bytes: &[u8], before: BytesBefore<'_>, more: More) -> LiteralMatch {
         let same = self.bytes.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         if same == self.bytes.len() {
             return LiteralMatch::Whole(same);
@@ -174,14 +216,25 @@ impl EncodedForm {
                 escapes
                     .fold(LiteralMatch::Nothing, |found, escape| found.or(unescape(&self.bytes, bytes, escape, more)))
             }
-            Kind::Base64 if same >= DIGITS_BEFORE_A_BREAK_MIN => self.over_lines(bytes, same, more),
-            Kind::Hex if same >= 2 => self.apart(bytes, same / 2 * 2, more),
+            Kind::Base64 if self.may_break_behind(same, before) => self.over_lines(bytes, same, more),
+            Kind::Hex if same >= 2 => self.apart(bytes, same / 2 * 2, self.line_place(before), more),
             Kind::Base64 | Kind::Hex => LiteralMatch::Nothing,
         }
     }
 
+    /// Whether a line of base64 may be broken behind so many digits.
+    fn may_break_behind(&self, digits: usize, before: BytesBefore<'_>) -> bool {
+        digits >= DIGITS_BEFORE_A_BREAK_MIN
+            || (digits >= DIGITS_OF_A_LINE_MIN && self.line_place(before) == LinePlace::Beginning)
+    }
+
+    /// Long forms are not looked for in very short lines: each place at which they seem to begin would be followed far.
+    fn line_place(&self, before: BytesBefore<'_>) -> LinePlace {
+        if self.bytes.len() > SHORT_LINES_DIGITS_MAX { LinePlace::Within } else { LinePlace::behind(before) }
+    }
+
     fn bytes_max(&self) -> usize {
-        self.bytes.len() * SPREAD_TIMES_MAX + SPREAD_BYTES_MAX
+        spread_bytes_max(self.bytes.len())
     }
 
     /// Base64 with line breaks, of which the first so many digits are there. A digit of its own may be escaped, as `/` is.
@@ -208,13 +261,13 @@ impl EncodedForm {
     }
 
     /// Hex with something between the bytes, of which the first so many digits are there.
-    fn apart(&self, bytes: &[u8], same: usize, more: More) -> LiteralMatch {
+    fn apart(&self, bytes: &[u8], same: usize, place: LinePlace, more: More) -> LiteralMatch {
         let (mut at, mut in_a_dump) = (same, false);
         for (number, digits) in self.bytes[same..].chunks_exact(2).enumerate() {
             let digits = [digits[0], digits[1]];
-            let within = match same + number * 2 {
-                0..DIGITS_BEFORE_A_BREAK_MIN => Within::TheBeginning,
-                DIGITS_BEFORE_A_BREAK_MIN.. => Within::TheRest,
+            let within = match (place, same + number * 2) {
+                (LinePlace::Within, 0..DIGITS_BEFORE_A_BREAK_MIN) => Within::TheBeginning,
+                (LinePlace::Within, DIGITS_BEFORE_A_BREAK_MIN..) | (LinePlace::Beginning, _) => Within::TheRest,
             };
             if !bytes[at..].starts_with(&digits) {
                 match digit_gaps::before_digits(&bytes[at..], digits, within) {
@@ -237,6 +290,11 @@ impl EncodedForm {
             (true, Gap::None) | (false, _) => LiteralMatch::Whole(at),
         }
     }
+}
+
+/// How long a form of so many bytes is at most, with all that may stand between them.
+fn spread_bytes_max(bytes: usize) -> usize {
+    bytes * SPREAD_TIMES_MAX + SPREAD_BYTES_MAX + bytes.min(WIDE_BYTES_MAX) * WIDE_TIMES_MAX
 }
 
 /// How many bytes stand for one digit of base64.
@@ -266,6 +324,9 @@ fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> LiteralMat
             Unit::Plain(_) | Unit::Escaped { .. } => return LiteralMatch::Nothing,
             Unit::Open => return LiteralMatch::open(more),
         }
+        if at > spread_bytes_max(text.len()) {
+            return LiteralMatch::Nothing;
+        }
     }
     LiteralMatch::Whole(at)
 }
@@ -286,10 +347,10 @@ fn forms(value: &[u8]) -> Vec<EncodedForm> {
     for alphabet in [BASE64, BASE64_URL] {
         for shift in 0..3 {
             let digits = base64_inside(value, shift, alphabet);
-            add(&digits, Kind::Base64);
-            // Lines are broken behind fours: the value may begin with the last digits of a line.
-            let in_last_four = (4 - (shift * 8).div_ceil(6)) % 4;
-            add(&digits[digits.len().min(in_last_four)..], Kind::Base64);
+            // The value may begin with the last digits of a line.
+            for on_the_line_before in 0..DIGITS_BEFORE_A_BREAK_MIN {
+                add(&digits[digits.len().min(on_the_line_before)..], Kind::Base64);
+            }
         }
     }
     for alphabet in [HEX_UPPER, HEX_LOWER] {
@@ -331,6 +392,8 @@ fn two_digits(byte: u8, digits: &[u8; 16]) -> [u8; 2] {
 mod tests {
     use super::*;
 
+    const NOTHING_BEFORE: BytesBefore<'static> = BytesBefore::new(&[b'~'; BEHIND_BYTES], b"");
+
     /// `user:correct-horse-battery` goes out as Basic authentication. The digits that stem from the password alone are known.
     #[test]
     fn base64_is_known_at_every_shift() {
@@ -349,7 +412,9 @@ mod tests {
     fn every_line_of_a_value_is_known() {
         let value = "-----BEGIN OWN KEY-----\r\nfirst-line-4711\r\n  second-line-4712\nshort\n-----END OWN KEY-----";
         let literals = Literals::new(&[value.as_bytes().to_vec()]);
-        let known = |text: &str| matches!(literals.literal_here(text.as_bytes(), More::No), LiteralMatch::Whole(_));
+        let known = |text: &str| {
+            matches!(literals.literal_here(text.as_bytes(), NOTHING_BEFORE, More::No), LiteralMatch::Whole(_))
+        };
         let encoded = ["c2Vjb25kLWxpbmUtNDcxMg==", "7365636f6e642d6c696e652d34373132"];
         assert!(["first-line-4711", "second-line-4712"].into_iter().chain(encoded).all(known));
         assert!(known(value) && !known("-----BEGIN OWN KEY-----") && !known("short"));
@@ -359,9 +424,9 @@ mod tests {
     #[test]
     fn the_longest_value_counts() {
         let literals = Literals::new(&[b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
-        assert_eq!(literals.literal_here(b"abcdefghij", More::Yes), LiteralMatch::Undecided);
-        assert_eq!(literals.literal_here(b"abcdefghij", More::No), LiteralMatch::Whole(8));
-        assert_eq!(literals.literal_here(b"abcdefghijklm", More::Yes), LiteralMatch::Whole(12));
-        assert_eq!(literals.literal_here(b"abcdefgx", More::Yes), LiteralMatch::Nothing);
+        assert_eq!(literals.literal_here(b"abcdefghij", NOTHING_BEFORE, More::Yes), LiteralMatch::Undecided);
+        assert_eq!(literals.literal_here(b"abcdefghij", NOTHING_BEFORE, More::No), LiteralMatch::Whole(8));
+        assert_eq!(literals.literal_here(b"abcdefghijklm", NOTHING_BEFORE, More::Yes), LiteralMatch::Whole(12));
+        assert_eq!(literals.literal_here(b"abcdefgx", NOTHING_BEFORE, More::Yes), LiteralMatch::Nothing);
     }
 }

@@ -117,12 +117,12 @@ pub(super) struct BytesBefore<'a> {
 }
 
 impl<'a> BytesBefore<'a> {
-    pub(super) fn new(earlier: &'a [u8; BEHIND_BYTES], here: &'a [u8]) -> Self {
+    pub(super) const fn new(earlier: &'a [u8; BEHIND_BYTES], here: &'a [u8]) -> Self {
         Self { earlier, here }
     }
 
     /// The byte so many places before, from 1.
-    fn byte(self, back: usize) -> u8 {
+    pub(super) fn byte(self, back: usize) -> u8 {
         match self.here.len().checked_sub(back) {
             Some(at) => self.here[at],
             None => self.earlier.get(BEHIND_BYTES + self.here.len() - back).copied().unwrap_or(b'\n'),

@@ -8,13 +8,13 @@ use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::event::{Orphans, PlanRevised};
 use onward_core::evidence::{Evidence, RequirementSeen, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{Begin, Bounds, Choice, Resumption};
-use onward_core::plan::{self, MarkdownSettings, PhaseMark};
+use onward_core::input::{Begin, Choice, Resumption};
+use onward_core::plan::{self, MarkdownSettings, PhaseMark, Requirement};
 use onward_core::resume::{
     self, Accept, Answers, Finding, FindingKind, Offered, PlanFact, ResumeFacts, RunStanding, Verdict, Wording, stale,
 };
 use onward_core::run::{self, Run};
-use onward_core::view::{self, Alive, DriverView, NextStep, StatusView, WillRun};
+use onward_core::view::{self, Alive, DriverView, StatusView};
 
 use crate::Onward;
 use crate::error::{Error, Result};
@@ -25,7 +25,8 @@ use crate::probe::requirement::RequirementLook;
 use crate::queries::runs::{self, require_phase};
 use crate::start::offers::{fresh, question, refuse_if_driven};
 use crate::start::prepared_plan::{PreparedPlan, is_known_by, text_key};
-use crate::start::starting::{PlanFrom, Ready, Request, StartFound, Want};
+use crate::start::request::{After, PlanFrom, Request, Want, begin_told};
+use crate::start::starting::{Ready, StartFound};
 use crate::sys::stop;
 use crate::trust;
 use crate::vcs;
@@ -101,7 +102,9 @@ impl FileNow {
     pub(crate) fn new(run: &Run, prepared: &PreparedPlan, text: &str) -> Self {
         let plan = prepared.beside(run);
         let same_text = text == run.started.plan_text && plan.markdown.is_none();
-        if same_text || plan == *run.plan() {
+        // A file that still says what a phase's new plan has replaced was not edited.
+        let as_before = plan.markdown.is_some() && run.replans.has_replaced(&plan);
+        if same_text || as_before || plan == *run.plan() {
             return Self::Same;
         }
         let (plan_digest, plan_text) = (prepared.digest.clone(), text.to_owned());
@@ -171,6 +174,9 @@ impl Onward {
         let warnings = self.warnings();
         let somebody_drives = driver.is_some();
         let alive = runs::alive(&self.project, &run, driver);
+        // What an edit means is asked of the phases as they stand once their results are taken.
+        let is_edited = plan_from == PlanFrom::File && matches!(file.now, FileNow::Edited(_));
+        let run = if is_edited && !somebody_drives { self.with_ends_told(run) } else { run };
         let compared = plan_from == PlanFrom::File && !matches!(file.now, FileNow::Gone | FileNow::Invalid(_));
         let (plan, revised) = match (plan_from, file.now) {
             (PlanFrom::Run, _) => (PlanFact::Kept, None),
@@ -227,6 +233,9 @@ impl Onward {
         findings.extend(resume::world::findings(run, &world));
         resume::tell_plan_edits(&mut findings, run.plan(), one.revised.as_ref().map(|revised| &revised.plan));
         let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
+        findings.retain(|finding| !is_doubt_of_what_is_gone(finding, revised));
+        findings.extend(resume::approvals_taken(run, revised));
+        findings.extend(resume::files_came_in(run, revised));
         findings.extend(resume::markers::findings(run, &one.marks));
         findings.extend(stale::findings(run, revised, &one.seen, &again));
         if files == FilesNow::AsTheyAre {
@@ -238,8 +247,13 @@ impl Onward {
                 Finding::about(FindingKind::ArtifactRestored, phase, message)
             }));
         }
-        one.requirements = RequirementLook::of_plan(&self.project, run, revised.unwrap_or(run.plan()))
-            .check_all(&AtomicBool::new(false));
+        // Of the edited file only what the run's own plan says too: the rest is nobody's word before the file counts.
+        let kept = |plan: &plan::Plan| {
+            let says = |one: &Requirement| revised.is_none_or(|revised| revised.requires.contains(one));
+            plan::Plan { requires: plan.requires.iter().filter(|one| says(one)).cloned().collect(), ..plan.clone() }
+        };
+        one.requirements =
+            RequirementLook::of_plan(&self.project, run, &kept(run.plan())).check_all(&AtomicBool::new(false));
         findings.extend(one.requirements.iter().filter(|seen| !seen.met).map(unmet));
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
@@ -277,13 +291,27 @@ impl Onward {
             Verdict::Driven => unreachable!("it was asked before"),
             Verdict::NoPhases => Err(Error::NoPhases { run }),
             Verdict::Complete => Ok(Ready::Complete(run)),
-            Verdict::GoOn => Ok(Ready::GoOn(Box::new(one.going(request)?))),
+            Verdict::GoOn => {
+                if let Some(orphans) = request.orphans.filter(|_| one.left_behind().next().is_some()) {
+                    // What the edit means can be asked only once their results are there.
+                    self.see_the_end_of_left_behind(one, orphans)?;
+                    let found = self.find(request)?;
+                    return self.ready(request, &found);
+                }
+                let mut going = one.going(request)?;
+                self.demand_what_the_edit_requires(one, &mut going)?;
+                Ok(Ready::GoOn(Box::new(going)))
+            }
             Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
             Verdict::Refuse => {
                 self.note(&run, &one.findings);
                 Err(Error::Forbidden { run, findings: one.findings.clone() })
             }
             Verdict::Ask => {
+                if request.only.is_some() {
+                    // Whatever is answered, it cannot be done alone: nothing is asked then.
+                    one.preview(request)?;
+                }
                 self.note(&run, &one.findings);
                 let typed = self.typed(one, request);
                 Err(Error::AnswerNeeded(Box::new(question(one, &judged, request, &typed))))
@@ -309,25 +337,6 @@ impl Onward {
             ..request
         }
     }
-
-    /// The phases that would run, and why.
-    pub fn would_do(&self, request: &Request, found: &StartFound) -> Result<Vec<WillRun>> {
-        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
-        match (new, &found.work, found.unfinished.first()) {
-            (true, Some(work), _) => Ok(work.plan.phases.iter().map(|phase| of_new(request, phase)).collect()),
-            (_, _, Some(one)) => {
-                one.demand_phases(request)?;
-                let ahead = one.preview(request)?;
-                let mut all: Vec<WillRun> =
-                    ahead.phases().map(|(phase, state)| self.why_now(&ahead, phase, state)).collect();
-                for why in &mut all {
-                    one.explain(request, why);
-                }
-                Ok(all)
-            }
-            (_, _, None) => Ok(Vec::new()),
-        }
-    }
 }
 
 impl Unfinished {
@@ -335,6 +344,12 @@ impl Unfinished {
     /// describe.
     pub fn view(&self) -> StatusView {
         view::status(&self.run, &self.alive, self.warnings.clone())
+    }
+
+    /// The requirements of the edited plan that the run's own plan does not have.
+    pub(super) fn added_requirements(&self) -> Vec<Requirement> {
+        let revised = self.revised.iter().flat_map(|revised| &revised.plan.requires);
+        revised.filter(|one| !self.run.plan().requires.contains(one)).cloned().collect()
     }
 
     /// The driver of the run, if there is one.
@@ -351,7 +366,13 @@ impl Unfinished {
 
     /// The judgement of core, with the answers that were given.
     pub fn judge(&self, request: &Request) -> Judged {
-        self.judge_of(&self.findings, request)
+        let in_the_way: Vec<Finding> = self.to_be_redone(request).into_iter().chain(self.left_behind()).collect();
+        let mut judged = self.judge_of(&self.findings, &in_the_way, request);
+        if judged.verdict == Verdict::Ask && self.left_behind().next().is_some() {
+            // Nothing is left behind by the plan that is kept.
+            judged.offered.insert(Offered::PlanFromRun);
+        }
+        judged
     }
 
     /// The findings that would still be open if the plan kept with the run counted and not the file.
@@ -359,6 +380,7 @@ impl Unfinished {
         let by_the_file = [
             FindingKind::PlanGone,
             FindingKind::PlanChanged,
+            FindingKind::ApprovalTaken,
             FindingKind::PlanTouched,
             FindingKind::Renamed,
             FindingKind::Stale,
@@ -370,13 +392,13 @@ impl Unfinished {
         let again = resume::world::again(&self.run, &world);
         let kept = stale::findings(&self.run, None, &self.seen, &again);
         let others = self.findings.iter().filter(|finding| !by_the_file.contains(&finding.kind)).cloned();
-        self.judge_of(&others.chain(kept).collect::<Vec<_>>(), request).open
+        let kept: Vec<Finding> = others.chain(kept).collect();
+        self.judge_of(&kept, &self.to_be_redone(request), request).open
     }
 
-    fn judge_of(&self, findings: &[Finding], request: &Request) -> Judged {
+    fn judge_of(&self, findings: &[Finding], in_the_way: &[Finding], request: &Request) -> Judged {
         let chosen = self.chosen(request);
-        let in_the_way = self.in_the_way(request);
-        let all: Vec<Finding> = findings.iter().chain(&in_the_way).cloned().collect();
+        let all: Vec<Finding> = findings.iter().chain(in_the_way).cloned().collect();
         let answers = Answers {
             wording: wording(request),
             accept: request.accept_stale,
@@ -404,7 +426,7 @@ impl Unfinished {
     }
 
     /// Phases that were answered for, one by one or with all that needs one of them.
-    fn chosen(&self, request: &Request) -> BTreeSet<PhaseId> {
+    pub(super) fn chosen(&self, request: &Request) -> BTreeSet<PhaseId> {
         let mut chosen: BTreeSet<PhaseId> = request.choices.iter().map(|(phase, _)| PhaseId::new(phase)).collect();
         if let Some(from) = &request.from {
             chosen.extend(self.run.with_dependents(&PhaseId::new(from)));
@@ -412,8 +434,19 @@ impl Unfinished {
         chosen
     }
 
-    /// Phases at work that are to be done again, or that the edited plan no longer has.
-    fn in_the_way(&self, request: &Request) -> Vec<Finding> {
+    /// Phases at work that the edited plan no longer has, or has as other work.
+    pub(super) fn left_behind(&self) -> impl Iterator<Item = Finding> {
+        let edited = self.revised.as_ref().map(|revised| &revised.plan);
+        edited
+            .into_iter()
+            .flat_map(|plan| self.orphans().filter_map(|id| Some((id, resume::left_behind(&self.run, id, plan)?))))
+            .map(|(id, how)| {
+                Finding::about(FindingKind::OrphanInTheWay, id, format!("phase {id} is still at work and {how}"))
+            })
+    }
+
+    /// Phases at work that are to be done again.
+    fn to_be_redone(&self, request: &Request) -> Vec<Finding> {
         let redone: Vec<PhaseId> =
             request.from.as_ref().map(|from| self.run.with_dependents(&PhaseId::new(from))).unwrap_or_default();
         let alive = self.orphans().filter(|phase| redone.contains(phase));
@@ -425,13 +458,19 @@ impl Unfinished {
     }
 
     /// Phases that were named must be there, in the plan that is to count.
-    fn demand_phases(&self, request: &Request) -> Result<()> {
+    pub(super) fn demand_phases(&self, request: &Request) -> Result<()> {
         let named = request.choices.iter().map(|(phase, _)| phase).chain(&request.from).chain(&request.only);
         for phase in named {
             let added = |revised: &PlanRevised| revised.plan.phase(&PhaseId::new(phase)).is_some();
             if !self.revised.as_deref().is_some_and(added) {
                 require_phase(&self.run, phase)?;
             }
+        }
+        if let (Some(only), Some(from)) = (&request.only, &request.from)
+            && only != from
+        {
+            let why = format!("--from {from} makes another phase undone than the one that is wanted");
+            return Err(run::Refusal::Illegal("--only", PhaseId::new(only), why).into());
         }
         Ok(())
     }
@@ -458,7 +497,9 @@ impl Unfinished {
         if let Some(revised) = &self.revised {
             let gone = self.orphans().find(|phase| revised.plan.phase(phase).is_none());
             if let Some(phase) = gone {
-                let why = format!("phase {phase} is still at work and is not in the edited plan any more");
+                let how =
+                    "--orphan wait waits for its end, --orphan kill ends it, --plan-from run keeps it in the plan";
+                let why = format!("phase {phase} is still at work and is not in the edited plan any more: {how}");
                 return Err(Error::Refused { run: self.run.id.clone(), reasons: vec![why] });
             }
         }
@@ -485,7 +526,10 @@ impl Unfinished {
         let revised = self.revised.clone().map(|mut revised| {
             let pairs = stale::renamed(&self.run, &revised.plan).into_iter();
             let accept = request.accept_stale == Accept::Yes;
-            revised.renamed = pairs.filter(|(_, new)| accept && !chosen.contains(new)).collect();
+            // A doubt goes with its phase, whatever is answered; what is done only where it is said to be the same.
+            let goes =
+                |old: &PhaseId, new: &PhaseId| stale::is_in_doubt(&self.run, old) || (accept && !chosen.contains(new));
+            revised.renamed = pairs.filter(|(old, new)| goes(old, new)).collect();
             revised
         });
         let said = self.findings.iter().filter(|finding| finding.kind != FindingKind::Orphan);
@@ -500,77 +544,53 @@ impl Unfinished {
             only: request.only.as_deref().map(PhaseId::new),
             replan_limits: request.replan_limits,
             marks: self.marks.clone(),
+            // They are looked for once nobody else can drive the run.
+            ends: Vec::new(),
         }
+    }
+
+    /// The run as the edited plan would have it, where it counts: for what may be said about its phases.
+    pub(crate) fn run_as_edited(&self) -> Run {
+        match self.revised.as_deref().filter(|_| self.left_behind().next().is_none()) {
+            None => self.run.clone(),
+            Some(revised) => {
+                let doubts = stale::renamed(&self.run, &revised.plan).into_iter();
+                let renamed = doubts.filter(|(old, _)| stale::is_in_doubt(&self.run, old)).collect();
+                run::preview_revised(&self.run, &PlanRevised { renamed, ..revised.clone() })
+            }
+        }
+    }
+
+    /// The plan as its file has it, where it is another one and counts.
+    pub(crate) fn edited_plan(&self) -> Option<&plan::Plan> {
+        self.revised.as_ref().map(|revised| &revised.plan)
     }
 
     /// The run as it would stand after this start, before anything is started.
-    fn preview(&self, request: &Request) -> Result<Run> {
+    pub(super) fn preview(&self, request: &Request) -> Result<Run> {
         let resumption = self.resumption(request);
         let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
-        let begin = Begin {
-            epoch: self.run.epoch + 1,
-            environment: shell::variables_on_record(plan),
-            host: String::new(),
-            pid: 0,
-            boot: String::new(),
-            jobs: request.jobs,
-            orphans: request.orphans.unwrap_or_default(),
-            renew: false,
-            choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
-            head: None,
-            resumption,
-            bounds: Bounds { budget_nano_usd: request.budget_nano_usd, ..Bounds::default() },
-            closed: Vec::new(),
-            busy: None,
-        };
+        let environment = shell::variables_on_record(plan);
+        let begin = Begin { environment, ..begin_told(request, self.run.epoch + 1, resumption) };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)
-    }
-
-    /// Adds what was found about a phase, and what was said about it.
-    fn explain(&self, request: &Request, why: &mut WillRun) {
-        let chosen = request.choices.iter().find(|(phase, _)| phase == why.phase.as_str());
-        if let Some((_, choice)) = chosen {
-            *why = of_choice(&why.phase, *choice);
-        } else if self.chosen(request).contains(&why.phase) && why.will_run {
-            why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
-        }
-        if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
-            *why = WillRun::new(&why.phase, None, vec!["another phase alone is wanted".to_owned()]);
-        }
-        let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);
-        let told = [FindingKind::Stale, FindingKind::StaleReruns, FindingKind::Renamed, FindingKind::OutputChanged];
-        let found = self.findings.iter().filter(about).filter(|finding| told.contains(&finding.kind));
-        let found: Vec<String> = found.map(|finding| finding.message.clone()).collect();
-        why.reasons.extend(found);
-        if self.run.phase_state(&why.phase).is_none() {
-            why.reasons.push("it is new in the edited plan".to_owned());
-        }
     }
 }
 
-fn unmet(seen: &RequirementSeen) -> Finding {
+/// A doubt about a phase that a person took out of the plan is not asked about: nothing could be answered.
+fn is_doubt_of_what_is_gone(finding: &Finding, revised: Option<&plan::Plan>) -> bool {
+    let gone = |plan: &plan::Plan| finding.phase.as_ref().is_some_and(|phase| plan.phase(phase).is_none());
+    finding.kind == FindingKind::InDoubt && revised.is_some_and(gone)
+}
+
+pub(super) fn unmet(seen: &RequirementSeen) -> Finding {
     let message = format!("the plan requires: {}", seen.name);
     Finding { details: vec![seen.said.clone()], ..Finding::new(FindingKind::RequirementUnmet, message) }
 }
 
 fn wording(request: &Request) -> Wording {
     match request.want {
+        Want::Resume(_) | Want::ResumeRun(_) if request.after == After::AnAnswer => Wording::Answer,
         Want::Resume(_) | Want::ResumeRun(_) => Wording::Resume,
         Want::Plain | Want::Fresh => Wording::Plain,
     }
-}
-
-fn of_new(request: &Request, phase: &plan::Phase) -> WillRun {
-    let chosen = request.choices.iter().find(|(name, _)| name == phase.id.as_str());
-    chosen.map_or_else(|| view::why_new(phase), |(_, choice)| of_choice(&phase.id, *choice))
-}
-
-fn of_choice(phase: &PhaseId, choice: Choice) -> WillRun {
-    let (next, reason) = match choice {
-        Choice::Retry => (Some(NextStep::Run), "it is to be retried"),
-        Choice::RetryClean => (Some(NextStep::Run), "what it writes is put back, and it is to be retried"),
-        Choice::Skip => (None, "it is to be skipped"),
-        Choice::Adopt => (None, "it is to be taken as done"),
-    };
-    WillRun::new(phase, next, vec![reason.to_owned()])
 }

@@ -17,7 +17,7 @@ use crate::doctor::{self, CopiedJournal, Copies};
 use crate::drive::reporter::{Reporter, Update};
 use crate::error::{CopyInGit, Error, Result};
 use crate::journal;
-use crate::start::starting::Request;
+use crate::start::request::Request;
 use crate::sys::file_lock::LOCK_LOOK_EVERY;
 use crate::sys::plain_file;
 use crate::sys::stop;

@@ -1,5 +1,6 @@
 //! Finding the work that is meant: the plan, and the unfinished runs of it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use onward_core::checkpoint::KeptTree;
@@ -13,12 +14,13 @@ use onward_store::{RunFilter, RunRow};
 
 use super::findings::{FileNow, FilesNow, PlanFileSeen, Unfinished};
 use super::prepared_plan::{PreparedPlan, is_known_by, text_key};
-use super::starting::{Request, StartFound, StartablePlan, Want};
+use super::request::{Request, Want};
+use super::starting::{StartFound, StartablePlan};
 use crate::Onward;
 use crate::error::{Error, Result};
 use crate::markdown_file;
 use crate::plan_files::{self, with_agent};
-use crate::redact;
+use crate::redact::{self, MARK};
 use crate::vcs::working_tree::WorkingTree;
 
 /// A plan file that was read and not yet understood.
@@ -36,14 +38,18 @@ impl Onward {
             return self.find_at(request, name);
         }
         if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
+            request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
             let ids = match name {
                 Some(name) => vec![self.find_run(Some(name))?],
-                None if request.query.is_empty() => vec![self.newest_unfinished()?],
+                None if request.query.is_empty() => vec![self.newest_unfinished(&request.inputs)?],
                 None => self.unfinished_that_fit(&request.query)?,
             };
             let mut unfinished = Vec::new();
             for id in ids {
                 let run = self.load_to_go_on(&id)?;
+                if let Some(why) = self.other_input(&run, &request.inputs)? {
+                    return Err(Error::Unfit { why });
+                }
                 let file = self.file_now(&run, request);
                 unfinished.push(self.judged(run, request.plan_from, file)?);
             }
@@ -128,8 +134,52 @@ impl Onward {
         Ok((!unfinished.is_empty()).then_some(StartFound { work: None, unfinished }))
     }
 
-    fn newest_unfinished(&mut self) -> Result<RunId> {
-        self.unfinished()?.into_iter().next().map(|row| row.run).ok_or(Error::NothingUnfinished)
+    /// The newest unfinished run with these inputs.
+    fn newest_unfinished(&mut self, inputs: &BTreeMap<String, String>) -> Result<RunId> {
+        let rows = self.unfinished()?;
+        if rows.is_empty() {
+            return Err(Error::NothingUnfinished);
+        }
+        for row in rows {
+            if inputs.is_empty() {
+                return Ok(row.run);
+            }
+            let run = self.load_or_tell(&row.run)?;
+            if self.other_input(&run, inputs)?.is_none() {
+                return Ok(row.run);
+            }
+        }
+        Err(Error::NothingFits)
+    }
+
+    /// Whether one of these inputs is not the run's, in words. An input that is kept without its secret is known by the key of the
+    /// work, which tells it apart.
+    fn other_input(&self, run: &Run, given: &BTreeMap<String, String>) -> Result<Option<String>> {
+        if given.is_empty() {
+            return Ok(None);
+        }
+        let started = &run.started;
+        let kept = redact::learn_inputs(given);
+        for (name, value) in &kept {
+            match started.inputs.get(name) {
+                None => return Ok(Some(format!("run {} has no input {name}", run.id))),
+                Some(has) if has != value => {
+                    let why = format!("run {} has the input {name}={has}, and not {value}", run.id);
+                    return Ok(Some(format!("{why}: a run with other inputs is started with  onward run")));
+                }
+                Some(_) => {}
+            }
+        }
+        let secret = |inputs: &BTreeMap<String, String>| inputs.values().filter(|value| value.contains(MARK)).count();
+        // The keys can be compared only where all that was cut out is given again, and the store has the same key as then.
+        let cannot_tell = secret(&kept) < secret(&started.inputs) || self.work_key_is_newer(run.created_at);
+        if secret(&kept) == 0 || cannot_tell {
+            return Ok(None);
+        }
+        let all: BTreeMap<String, String> =
+            started.inputs.iter().map(|(k, v)| (k.clone(), v.clone())).chain(kept).collect();
+        let is_other = self.work_key(&started.plan_path, &all)? != started.work;
+        Ok(is_other.then(|| format!("run {} was started with another secret input", run.id)))
     }
 
     /// The unfinished runs that somebody looks for, the newest first.
@@ -175,6 +225,7 @@ impl Onward {
             Some(path) => self.from.join(path),
             None => self.project.default_plan(&self.from)?,
         };
+        plan_files::demand_text(&path)?;
         let text = plan_files::plan_text(&path)?;
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
         Ok(Source { plan_path: self.project.relative(&path), path, text, hash })
@@ -236,7 +287,7 @@ pub(crate) fn summary_of(row: &RunRow) -> Option<Summary> {
 }
 
 /// Statuses of runs that a start may go on with.
-pub(super) fn unfinished_statuses() -> Vec<String> {
+pub(crate) fn unfinished_statuses() -> Vec<String> {
     [RunStatus::Running, RunStatus::Paused, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
         .map(|status| status.as_str().to_owned())
         .into()

@@ -2,13 +2,18 @@
 
 pub(crate) mod agent_files;
 pub(crate) mod changed_files;
+mod dry_run;
+mod ends_found;
 pub(crate) mod findings;
 mod groups;
 pub(crate) mod lost_runs;
 pub(crate) mod meant_work;
+mod new_run;
 pub(crate) mod offers;
 pub(crate) mod open_question;
 pub(crate) mod prepared_plan;
+mod put_away;
+pub(crate) mod request;
 mod requirements;
 pub(crate) mod starting;
-mod uncounted;
+mod unknown_costs;

@@ -10,7 +10,8 @@ use onward_core::resume::Accept;
 use crate::Onward;
 use crate::error::{Error, Result};
 use crate::start::findings::{Judged, Unfinished};
-use crate::start::starting::{PlanFrom, Ready, Request};
+use crate::start::request::{PlanFrom, Request};
+use crate::start::starting::Ready;
 
 pub(crate) fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
     for one in all {
@@ -33,7 +34,8 @@ pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
 
 pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request, typed: &TypedWords) -> Question {
     let by_kept_plan = one.open_by_kept_plan(request);
-    question::on_resume(&one.run, &one.findings, &judged.open, &by_kept_plan, &judged.offered, typed)
+    let (open, offered) = (&judged.open, &judged.offered);
+    question::on_resume(&one.run_as_edited(), &one.findings, open, &by_kept_plan, offered, (typed, one.edited_plan()))
 }
 
 impl Onward {

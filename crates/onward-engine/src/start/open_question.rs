@@ -96,5 +96,5 @@ impl Noted {
 pub(crate) fn aged(findings: &[String], at: Option<Timestamp>) -> Vec<String> {
     let Some(at) = at else { return Vec::new() };
     let age = words::duration(Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default());
-    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
+    findings.iter().map(|message| format!("seen {age} ago: {message}")).collect()
 }

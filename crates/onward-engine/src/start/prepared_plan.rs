@@ -11,7 +11,7 @@ use onward_core::run::Run;
 use crate::error::{Error, Result};
 use crate::executor::agent;
 use crate::plan_files::Checked;
-use crate::plan_files::{plan_from_text, plan_text};
+use crate::plan_files::{no_such_agent, plan_from_text, plan_text};
 use crate::project::Project;
 use crate::redact;
 use crate::redact::distinct_marks::DistinctMarks;
@@ -118,8 +118,14 @@ fn agents_that_cannot_do_it(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
     let without_means = phases.filter_map(|phase| {
         let Body::Agent(block) = &phase.body else { return None };
         let task = AgentWork::read(block);
-        let keys = agent::client(project, &task.agent).adapter()?.unsupported(&task);
         let (agent, id) = (&task.agent, &phase.id);
+        let client = agent::client(project, agent);
+        let Some(adapter) = client.adapter() else {
+            let why = no_such_agent(project, agent);
+            let message = format!("phase {id} cannot be done: {why}");
+            return Some(Diagnostic::error(Code::BadValue, message).help("`onward config` shows what is in force"));
+        };
+        let keys = adapter.unsupported(&task);
         if !keys.is_empty() {
             let message = format!("the agent {agent} of phase {id} has no means for {}", keys.join(", "));
             return Some(Diagnostic::error(Code::BadValue, message).help("leave it out, or use an agent that has"));

@@ -13,8 +13,9 @@ use crate::Onward;
 use crate::error::{Error, Result};
 use crate::probe::requirement::RequirementLook;
 use crate::redact;
-use crate::start::findings::Unfinished;
-use crate::start::starting::{Request, StartFound, StartablePlan, Want};
+use crate::start::findings::{Going, Unfinished, unmet as unmet_finding};
+use crate::start::request::{Request, Want};
+use crate::start::starting::{StartFound, StartablePlan};
 use crate::sys::stop;
 use crate::trust;
 
@@ -37,39 +38,45 @@ impl Onward {
     /// The run as it would begin; nothing of it is kept.
     fn run_to_be(&self, work: &StartablePlan) -> Run {
         let started = RunStarted {
-            run: RunId::new(""),
-            work: String::new(),
-            plan: work.plan.clone(),
             plan_path: work.plan_path.clone(),
-            plan_digest: String::new(),
-            plan_text: String::new(),
             inputs: work.inputs.clone(),
-            given: std::collections::BTreeMap::new(),
-            project: String::new(),
-            title: String::new(),
-            branch: None,
-            triggers: Vec::new(),
-            snapshots: false,
-            commits: None,
-            mirrors: Vec::new(),
-            mirror_folder: None,
             worktree: self.project.fork.as_ref().and_then(|fork| fork.to_str()).map(str::to_owned),
-            changed_before: None,
+            ..RunStarted::bare(RunId::new(""), "", work.plan.clone(), "")
         };
         run::start(started, "", Timestamp::now()).0
     }
 
     /// All that is required, a line each. Of a run that would go on also whether it is there: its commands are asked, as its other
     /// probes are. Nothing of a plan that was never started is executed by a look at it.
-    pub fn told_requirements(&self, request: &Request, found: &StartFound) -> Vec<String> {
+    pub fn told_requirements(&self, request: &Request, found: &StartFound) -> Result<Vec<String>> {
         let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
         match (new, &found.work, found.unfinished.first()) {
-            (true, Some(work), _) => all_of(&work.plan),
+            (true, Some(work), _) => Ok(all_of(&work.plan)),
             (_, _, Some(one)) if one.driver().is_none() && trust::doubt(&self.project).is_none() => {
-                self.requirements_now(one)
+                let told = self.requirements_now(one);
+                // What was given up was not seen.
+                stop::demand_none().map(|()| told)
             }
-            (_, _, _) => Vec::new(),
+            (_, _, _) => Ok(Vec::new()),
         }
+    }
+
+    /// The edited plan counts now: what it requires and the run's own plan did not is looked at, too.
+    pub(super) fn demand_what_the_edit_requires(&self, one: &Unfinished, going: &mut Going) -> Result<()> {
+        let added = one.added_requirements();
+        if added.is_empty() || trust::doubt(&self.project).is_some() {
+            return Ok(());
+        }
+        let plan = Plan { requires: added, ..one.run.plan().clone() };
+        let seen = RequirementLook::of_plan(&self.project, &one.run, &plan).check_all(&AtomicBool::new(false));
+        stop::demand_none()?;
+        let unmet: Vec<RequirementSeen> = seen.iter().filter(|one| !one.met).cloned().collect();
+        if !unmet.is_empty() {
+            let findings = unmet.iter().map(unmet_finding).collect();
+            return Err(Error::Forbidden { run: one.run.id.clone(), findings });
+        }
+        going.resumption.requirements.extend(seen);
+        Ok(())
     }
 
     fn requirements_now(&self, one: &Unfinished) -> Vec<String> {
@@ -80,7 +87,11 @@ impl Onward {
             let seen = RequirementLook::of_phase(&self.project, &one.run, phase).check_all(&never);
             seen.iter().map(|seen| told(&format!("phase {}", phase.id), seen)).collect::<Vec<_>>()
         });
-        of_the_plan.chain(of_phases).collect()
+        let words = |text: &str| redact::secrets().text(text).into_owned();
+        let added = one.added_requirements();
+        let added =
+            added.iter().map(|one| format!("the edited plan requires: {} (not looked at yet)", words(one.words())));
+        of_the_plan.chain(added.collect::<Vec<_>>()).chain(of_phases).collect()
     }
 }
 

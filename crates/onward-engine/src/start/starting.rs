@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use onward_core::event::{Orphans, RunStarted};
+use onward_core::event::RunStarted;
 use onward_core::evidence::WorldSeen;
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
@@ -13,18 +13,16 @@ use onward_core::ids_and_keys;
 use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumption};
 use onward_core::plan::{Phase, Plan};
 use onward_core::question::TypedWords;
-use onward_core::replan::ReplanLimits;
-use onward_core::resume::{self, Accept};
-use onward_core::run::{Ending, Refusal, Run, RunStatus, wait_limits, worktrees};
-use onward_core::view::{self, RunQuery};
-use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, private};
+use onward_core::resume;
+use onward_core::run::{self, Ending, Refusal, Run, RunStatus, wait_limits, worktrees};
+use onward_core::view;
+use onward_store::{Holder, Lease, LeaseKind, RunFilter, StoreError};
 
 use crate::Onward;
-use crate::attendant::{self, end_attempt};
 use crate::commands::rewind::EndedRewind;
-use crate::doctor;
 use crate::drive::keyframes::{KeepNothing, Keeper};
 use crate::drive::process_world::Flights;
+use crate::drive::project_moved::InPlace;
 use crate::drive::reporter::Reporter;
 use crate::drive::running_attempt;
 use crate::drive::waiter::Waiter;
@@ -37,7 +35,7 @@ use crate::journal;
 use crate::kill_point::reached;
 use crate::names;
 use crate::probe;
-use crate::queries::runs;
+use crate::project::Project;
 use crate::redact;
 use crate::redact::distinct_marks::DistinctMarks;
 use crate::redact::file_names;
@@ -46,68 +44,14 @@ use crate::start::findings::{Going, Unfinished};
 use crate::start::groups::AskedGroup;
 use crate::start::meant_work::unfinished_statuses;
 use crate::start::prepared_plan::PreparedPlan;
-use crate::start::uncounted;
-use crate::sys::file_lock::{LOCK_LOOK_EVERY, exclusive};
+use crate::start::request::{Request, Want, begin_told};
+use crate::start::unknown_costs;
+use crate::sys::caller_guard::{CallingPhase, calling_phase};
+use crate::sys::file_lock::exclusive;
 use crate::sys::process;
 use crate::sys::stop;
+use crate::vcs;
 use crate::vcs::working_tree::WorkingTree;
-use crate::vcs::{self, Repository, RunClaim};
-
-/// Ids of one second that are tried before something else must be wrong.
-const RUN_ID_TRIES_MAX: u32 = 10_000;
-
-/// The request for a start.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    pub want: Want,
-    pub plan: Option<PathBuf>,
-    /// The run is to go on from here: it is judged as it would stand there, and brought back by whoever asks.
-    pub checkpoint: Option<String>,
-    pub inputs: BTreeMap<String, String>,
-    pub choices: Vec<(String, Choice)>,
-    pub orphans: Option<Orphans>,
-    pub jobs: Option<u32>,
-    pub plan_from: PlanFrom,
-    /// Changes of the world are taken as they are.
-    pub accept_stale: Accept,
-    /// This phase and all that needs it is to be done again.
-    pub from: Option<String>,
-    /// No other phase is to be started.
-    pub only: Option<String>,
-    /// Whether one revision is let through that the limits forbid.
-    pub replan_limits: ReplanLimits,
-    /// How long limits are waited for at most; none: as the plan says.
-    pub wait_limit: Option<Duration>,
-    /// How long the run may take.
-    pub deadline: Option<Duration>,
-    /// The largest cost of all its agents; none: as an earlier start said.
-    pub budget_nano_usd: Option<u64>,
-    /// The agent that does the phases of a plan in Markdown.
-    pub agent: Option<String>,
-    /// Where no run is named, those that are meant by what they are about.
-    pub query: RunQuery,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Want {
-    /// `run`: start, or go on where that is safe.
-    #[default]
-    Plain,
-    /// `run --resume`, perhaps with a run.
-    Resume(Option<String>),
-    /// `resume`, perhaps with a run: no plan file is named.
-    ResumeRun(Option<String>),
-    /// `run --fresh`.
-    Fresh,
-}
-
-/// Which plan counts when the file was edited since the run was started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PlanFrom {
-    #[default]
-    File,
-    Run,
-}
 
 /// The state found before anything was started.
 #[derive(Debug)]
@@ -144,12 +88,20 @@ pub struct Finished {
     pub ending: Ending,
 }
 
-/// Phases that were named must be of the plan; checked before anything is made.
+/// Phases that were named must be of the plan, and what is said of them possible; checked before anything is made.
 fn demand_named_phases(request: &Request, plan: &Plan) -> Result<()> {
     for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
         let id = PhaseId::new(phase);
         plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
     }
+    if request.choices.is_empty() && request.only.is_none() {
+        return Ok(());
+    }
+    let now = Timestamp::now();
+    let (run, _) = run::start(RunStarted::bare(RunId::new("run"), "", plan.clone(), "run"), "", now);
+    let only = request.only.as_deref().map(PhaseId::new);
+    let begin = begin_told(request, run.epoch + 1, Resumption { only, ..Resumption::default() });
+    run::preview(&run, &begin, now)?;
     Ok(())
 }
 
@@ -221,7 +173,7 @@ impl Onward {
             project,
             title,
             branch: vcs::branch(self.project.fork.as_deref().unwrap_or(&self.project.top)),
-            triggers: self.config.triggers(),
+            triggers: self.config.triggers(&work.plan.triggers),
             snapshots: self.config.snapshots() && tree.is_kept(),
             commits: commits.filter(|_| tree.is_kept()),
             mirrors: self.config.mirrors(work.plan.mirror.as_deref()),
@@ -234,7 +186,8 @@ impl Onward {
         stop::demand_none()?;
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
         let started = RunStarted { run: id, ..started };
-        let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
+        let actor = actor(&self.project);
+        let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor, Timestamp::now()))?;
         drop(alone);
         names::learn_phases(run.plan());
         for recorded in &stepped.events {
@@ -274,77 +227,6 @@ impl Onward {
         Ok(())
     }
 
-    /// The repository in which the id of a run has to be the only one of its name. Saved state is never in git.
-    pub(crate) fn repository_of_ids(&self, started: &RunStarted) -> Result<Option<Repository>> {
-        if started.plan.phases.is_empty() {
-            return Ok(None);
-        }
-        let found = doctor::repository(&self.project);
-        // A call that a stop cut short says nothing about git.
-        stop::demand_none()?;
-        Ok(found)
-    }
-
-    /// A new id, and the right to write under it.
-    pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
-        let now = Timestamp::now();
-        let id = |number| Some(ids_and_keys::run_id(&started.plan.kind, &started.project, now, number));
-        let repository = self.repository_of_ids(started)?;
-        self.create_as(started, kind, repository.as_ref(), &id)
-    }
-
-    /// The same under the first of these ids that is free.
-    pub(crate) fn create_as(
-        &mut self,
-        started: &RunStarted,
-        kind: LeaseKind,
-        repository: Option<&Repository>,
-        ids: &dyn Fn(u32) -> Option<RunId>,
-    ) -> Result<(RunId, Lease)> {
-        for id in (1..RUN_ID_TRIES_MAX).map_while(ids) {
-            if let Some(repository) = repository
-                && claim(repository, &id)? == RunClaim::Taken
-            {
-                continue;
-            }
-            let new = NewRun {
-                run: id.clone(),
-                work: started.work.clone(),
-                summary: b"{}".to_vec(),
-                status: runs::NEW.to_owned(),
-            };
-            match self.store()?.create_run(new) {
-                Ok(()) => {
-                    names::learn_newest(Some(id.clone()));
-                    reached("start.after-create");
-                    self.make_run_folder(&id)?;
-                    let lease = self.store()?.take_lease(&id, kind, holder())?;
-                    tracing::info!(run = %id, epoch = lease.epoch(), "the run is made");
-                    return Ok((id, lease));
-                }
-                // The claim is that run's from now on.
-                Err(StoreError::AlreadyThere { .. }) => {}
-                Err(other) => {
-                    if let Some(repository) = repository {
-                        repository.drop_claim(&id);
-                    }
-                    return Err(other.into());
-                }
-            }
-        }
-        let why = "its run id is taken in this repository, by another working tree or by a store that is gone: onward doctor names \
-                   what git has of it";
-        Err(Error::ImportConflict { why: why.to_owned() })
-    }
-
-    /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.
-    pub(crate) fn make_run_folder(&self, id: &RunId) -> Result<()> {
-        let store = self.project.store_folder();
-        let path = store.join("attempts").join(id.as_str());
-        let made = private::make_folders(&store, &path);
-        made.map_err(|why| Error::NoRoom { what: format!("{} cannot be made: {why}", path.display()) })
-    }
-
     /// Goes on with a run.
     pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
@@ -356,10 +238,19 @@ impl Onward {
             Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
             None => self.load(id)?,
         };
+        self.demand_no_orphan_beside(&run)?;
         let plan = going.resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan);
         let group = self.enter_group(plan, &run.started.inputs, Some(id))?;
         let (run, ended) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
         for note in ended.iter().flat_map(EndedRewind::notes) {
+            reporter.update(&crate::Update::Note(&note));
+        }
+        let told = &going.resumption;
+        let (run, ended) = match (&told.revised, &told.from) {
+            (None, None) => (run, None),
+            (Some(_), _) | (_, Some(_)) => self.end_an_integration(run, &lease)?,
+        };
+        if let Some(note) = ended {
             reporter.update(&crate::Update::Note(&note));
         }
         let clean = request.choices.iter().any(|(_, choice)| *choice == Choice::RetryClean);
@@ -373,7 +264,12 @@ impl Onward {
             // What is accepted is compared with tomorrow.
             keep_key(&self.project.store_folder())?;
         }
-        self.drive(run, &lease, request, (tree, going.resumption.clone(), group), reporter)
+        let ends = match &going.resumption.revised {
+            Some(revised) => self.ends_before_the_edit(&run, revised, tree.head().as_deref())?,
+            None => Vec::new(),
+        };
+        let resumption = Resumption { ends, ..going.resumption.clone() };
+        self.drive(run, &lease, request, (tree, resumption, group), reporter)
     }
 
     /// Files that came into the working tree while the run rested are on record before its phases add theirs, so that a rewind
@@ -385,7 +281,7 @@ impl Onward {
         if !matches!(&taken, Input::Snapshotted(Ok(taken)) if taken.commit != last.commit) {
             return Ok(run);
         }
-        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        let (mut run, actor, mut keep) = (run, actor(&self.project), KeepNothing);
         Committer::new(self.store()?, lease, &mut keep, &mut run, &actor).tell(vec![taken], Timestamp::now())?;
         Ok(run)
     }
@@ -444,7 +340,11 @@ impl Onward {
         redact::learn_inputs(&request.inputs);
         PreparedPlan::learn_what_was_cut(&self.project, &run);
         let wake = self.wake_path(&run.id);
-        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
+        // Noted when the store was opened: whoever renames the project from then on is noticed.
+        let place = self.place.clone().map_or_else(|| InPlace::new(&self.project).map(Arc::new), Ok)?;
+        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"));
+        let waiter = waiter.map_err(|why| place.demand().err().unwrap_or(why))?;
+        reached("start.before-drive");
         let project = self.project.clone();
         let me = holder();
         let me = view::DriverView { host: me.host, pid: me.pid, since: me.since };
@@ -452,8 +352,8 @@ impl Onward {
         // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
         probe::probe_lock::end_what_was_left(&project, &run.id);
         probe::artifact::expire(&project, Timestamp::now());
-        let (place, busy) = group.map(|asked| asked.of_run(&run.id)).transpose()?.unzip();
-        let mut world = Flights::new(&project, waiter, me, tree).in_group(place);
+        let (turn, busy) = group.map(|asked| asked.of_run(&run.id)).transpose()?.unzip();
+        let mut world = Flights::new(&project, place, waiter, me, tree).in_group(turn);
         let begin = Begin {
             epoch: lease.epoch(),
             host: process::hostname(),
@@ -480,11 +380,11 @@ impl Onward {
         if let Ok(expected) = durations::expected(self.inspection()?, &run) {
             reporter.update(&crate::Update::Expected(&expected));
         }
-        for note in uncounted::notes(&project, &run, request) {
+        for note in unknown_costs::notes(&project, &run, request) {
             reporter.update(&crate::Update::Note(&note));
         }
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
-        let (actor, mut run) = (actor(), run);
+        let (actor, mut run) = (actor(&self.project), run);
         let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);
         let driven = Driver { committer, world: &mut world, reporter }.drive(begin);
         let ending = match driven {
@@ -507,58 +407,9 @@ impl Onward {
     pub(crate) fn wake_path(&self, run: &RunId) -> PathBuf {
         self.project.runtime().join(format!("{run}.wake"))
     }
-
-    /// Waits until nothing of a run is at work any more, or ends it.
-    fn see_the_end_of(&self, old: &Unfinished, orphans: Option<Orphans>, reporter: &mut dyn Reporter) -> Result<()> {
-        let held = |folder: &attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
-        for folder in self.at_work(&old.run).iter().filter(|folder| held(folder)) {
-            if orphans == Some(Orphans::Kill) {
-                end_attempt(folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
-                continue;
-            }
-            let note = format!("run {} has a phase at work, and its end is waited for", old.run.id);
-            reporter.update(&crate::Update::Note(&note));
-            while held(folder) {
-                stop::demand_none()?;
-                std::thread::sleep(LOCK_LOOK_EVERY);
-            }
-        }
-        Ok(())
-    }
-
-    /// Archives an unfinished run and starts nothing; phases that are still at work are waited for or ended first.
-    pub fn put_away_unfinished(
-        &mut self,
-        one: &Unfinished,
-        orphans: Option<Orphans>,
-        reporter: &mut dyn Reporter,
-    ) -> Result<()> {
-        self.see_the_end_of(one, orphans, reporter)?;
-        self.put_away(one)?;
-        self.learn_newest();
-        Ok(())
-    }
-
-    fn at_work(&self, run: &Run) -> Vec<attendant::AttemptFolder> {
-        let attempts = run.running().filter_map(|(phase, state)| Some((&phase.id, state.attempt.as_ref()?.number)));
-        attempts.map(|(phase, number)| shell::folder(&self.project, run, phase, number)).collect()
-    }
-
-    /// Archives a run that a fresh start leaves behind. Somebody may have gone on with it while its end was waited for.
-    fn put_away(&mut self, old: &Unfinished) -> Result<()> {
-        self.archive(&old.run.id)
-    }
 }
 
-/// Claims an id among all stores of the repository. One that git knows and nobody has claimed was lost, perhaps in this very second.
-fn claim(repository: &Repository, id: &RunId) -> Result<RunClaim> {
-    let is_known = repository.has_refs_of(id);
-    // A call that a stop cut short says nothing about refs.
-    stop::demand_none()?;
-    Ok(if is_known { RunClaim::Taken } else { repository.claim(id) })
-}
-
-/// The same, as a driver is told it before it begins.
+/// Limits that other runs have hit, as a driver is told of them before it begins.
 fn elsewhere(inputs: Vec<Input>) -> Vec<ClosedElsewhere> {
     let closed =
         inputs.into_iter().filter_map(|input| if let Input::LimitElsewhere(one) = input { Some(one) } else { None });
@@ -583,8 +434,12 @@ pub(crate) fn holder() -> Holder {
     Holder { host: process::hostname(), pid: std::process::id(), since: Timestamp::now() }
 }
 
-/// The name of the person, as far as the environment tells.
-pub(crate) fn actor() -> String {
+/// The author of what this process writes down: the user, and the phase that the command comes from, where it comes from one.
+pub(crate) fn actor(project: &Project) -> String {
     let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
-    format!("{name}@{}", process::hostname())
+    let user = format!("{name}@{}", process::hostname());
+    match calling_phase(project) {
+        Some(CallingPhase { run, phase }) => format!("{user} (phase {phase} of {run})"),
+        None => user,
+    }
 }

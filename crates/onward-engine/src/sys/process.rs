@@ -19,12 +19,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 pub use members::{AttemptMark, Member, carried, kill_tree, sweep};
-pub(crate) use members::{given_paths, is_shortage, last_tag};
+pub(crate) use members::{given_paths, last_tag, may_pass};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 pub use nix::unistd::Pid;
 use nix::unistd::{SysconfVar, sysconf};
+use onward_store::listing;
 use rustix::process::PidfdFlags;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -140,7 +141,7 @@ pub(crate) fn who_has_open(path: &Path) -> Option<Pid> {
         fs::metadata(fd.path()).is_ok_and(|open| (open.dev(), open.ino()) == (wanted.dev(), wanted.ino()))
     };
     let holds = |pid: &Pid| {
-        let mut open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut open = listing::readable(format!("/proc/{pid}/fd")).into_iter();
         *pid != Pid::this() && open.any(is_it)
     };
     members::all_pids().ok()?.find(holds)
@@ -219,12 +220,6 @@ pub(crate) fn close_descriptors_from(first: u32) {
     // SAFETY: called before this process has opened anything itself, so no owner of a descriptor loses it. An old kernel without the
     // call leaves them open, which is untidy and no more.
     unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
-}
-
-/// The parent of a process, its parent, and so on as they stand now: the nearest first, as many as are looked at.
-pub(crate) fn ancestors(of: Pid) -> Vec<Pid> {
-    let parent = |pid: &Pid| Stat::read(*pid).ok().map(|stat| stat.parent).filter(|parent| parent.as_raw() > 0);
-    std::iter::successors(parent(&of), parent).take(ANCESTORS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -307,6 +307,24 @@ pub fn is_readable(from: &impl AsFd) -> bool {
     Patient::new(from.as_fd(), None).ready(PollFlags::POLLIN).is_ok()
 }
 
+/// Whether something can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readable {
+    Yes,
+    NotYet,
+    /// A stop was asked for.
+    GivenUp,
+}
+
+/// Waits until something can be read, a stop is asked for, or a moment has come.
+pub(crate) fn readable_until(from: &impl AsFd, until: Instant) -> Readable {
+    match Patient::new(from.as_fd(), Some(until)).ready(PollFlags::POLLIN) {
+        Ok(()) => Readable::Yes,
+        Err(_) if asked().is_some() => Readable::GivenUp,
+        Err(_) => Readable::NotYet,
+    }
+}
+
 /// A file that is read until its end or until a stop was asked for, whichever comes first.
 pub(crate) struct Heeding<T>(pub(crate) T);
 

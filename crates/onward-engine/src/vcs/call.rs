@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use onward_core::mutant::{self, Defect};
 
+use super::held_up;
 use super::trouble::GitTrouble;
 use crate::sys::process;
 use crate::sys::stop::{self, Patient};
@@ -163,9 +164,9 @@ impl GitCall {
         if stop::asked().is_some() {
             return Err(self.given_up());
         }
-        if let Some(path) = self.command.get_current_dir().and_then(waits_for_ever) {
-            let said = format!("{} is neither a file nor a folder, and git would wait for it", path.display());
-            return Err(GitTrouble::Failed { what: self.what.to_owned(), said });
+        let folder = self.command.get_current_dir().map(Path::to_owned);
+        if let Some(path) = folder.as_deref().and_then(waits_for_ever).or_else(held_up::known) {
+            return Err(self.held_up(&path));
         }
         tracing::debug!(verb = self.what, "calling git");
         let mut child = self.command.spawn().map_err(|why| GitTrouble::NotStarted { why })?;
@@ -197,6 +198,24 @@ impl GitCall {
         })
     }
 
+    fn held_up(&self, path: &Path) -> GitTrouble {
+        let said = format!("{} is neither a file nor a folder, and git would wait for it", path.display());
+        GitTrouble::Failed { what: self.what.to_owned(), said }
+    }
+
+    /// A pipe that a git which takes long may be waiting for.
+    fn pipe_in_the_way(&self) -> Option<PathBuf> {
+        let folder = self.command.get_current_dir()?;
+        // Where the user keeps a list of what is left out. Git says so without opening it.
+        let asked = ["config", "--type=path", "--get", "core.excludesFile"];
+        let listed = (self.what != "config").then(|| {
+            let said = command(folder).args(asked).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+            let text = String::from_utf8(said.stdout).ok()?;
+            Some(folder.join(text.trim_end())).filter(|_| !text.trim_end().is_empty())
+        });
+        held_up::find(folder, listed.flatten())
+    }
+
     fn given_up(&self) -> GitTrouble {
         GitTrouble::GivenUp { what: self.what.to_owned() }
     }
@@ -222,8 +241,17 @@ impl GitCall {
         let failed = |why| GitTrouble::NotStarted { why };
         let pid = process::Pid::from_raw(i32::try_from(child.id()).expect("a pid is a small number"));
         if let Ok(pidfd) = process::pidfd_open(pid) {
+            let mut looked = false;
             while !process::pidfd_ended(pidfd.as_fd()) {
                 let left = self.time_max.saturating_sub(begun.elapsed());
+                if !looked && begun.elapsed() >= held_up::LOOK_AFTER {
+                    looked = true;
+                    if let Some(path) = self.pipe_in_the_way() {
+                        end(pid, pidfd.as_fd());
+                        child.wait().map_err(failed)?;
+                        return Err(self.held_up(&path));
+                    }
+                }
                 let stopped = stop::asked().is_some() && !mutant::has(Defect::WaitForGit);
                 if left.is_zero() || stopped {
                     end(pid, pidfd.as_fd());
@@ -235,6 +263,7 @@ impl GitCall {
                 fds.extend(stop::fd().map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
                 // A signal may cut the wait short; the loop looks again.
                 let left = stop::look_every().map_or(left, |every| left.min(every));
+                let left = if looked { left } else { left.min(held_up::LOOK_AFTER) };
                 let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
             }
         }

@@ -61,6 +61,11 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
     open_to_append(&list).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
+/// Whether git has a file of this path, as seen from `top`, in its index.
+pub(crate) fn is_tracked(top: &Path, path: &str) -> bool {
+    lines(top, &["ls-files", "--", &format!(":(literal){path}")]).is_some_and(|found| !found.is_empty())
+}
+
 /// The end of a link, and a file with a second name, is perhaps another file of the user's.
 fn open_to_append(list: &Path) -> io::Result<File> {
     if list.parent().is_some_and(Path::is_symlink) {

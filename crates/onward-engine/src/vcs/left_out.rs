@@ -34,14 +34,14 @@ pub enum WhyLeftOut {
 impl WhyLeftOut {
     pub fn words(self) -> &'static str {
         match self {
-            Self::Repository => "is a repository of its own",
-            Self::TooLarge => "is too large",
-            Self::Unreadable => "cannot be read",
-            Self::Special => "is neither a file nor a link",
-            Self::Token => "contains what looks like a token",
-            Self::TokenInName => "has in its name what looks like a token",
-            Self::SecretName => "has the name of a file with secrets",
-            Self::ChangedBefore => "was changed before the run began and is in no `writes`",
+            Self::Repository => "a git repository of its own",
+            Self::TooLarge => "too large",
+            Self::Unreadable => "unreadable",
+            Self::Special => "neither a file nor a link",
+            Self::Token => "contains text that looks like a token",
+            Self::TokenInName => "its name looks like a token",
+            Self::SecretName => "files of this name usually hold secrets",
+            Self::ChangedBefore => "changed before the run began, and in no `writes`",
         }
     }
 }

@@ -13,6 +13,7 @@ mod compare;
 pub(crate) mod exclude;
 mod filters;
 mod head;
+mod held_up;
 mod journal_copy;
 pub(crate) mod journal_piece;
 mod left_out;

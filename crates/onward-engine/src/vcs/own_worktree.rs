@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::syncfs;
 use onward_core::id::{Attempt, Generation, PhaseId, RunId};
 use onward_core::run::worktrees;
-use onward_store::private;
+use onward_store::{listing, private};
 
 use super::call::GitCall;
 use super::linked_tree::books_of;
@@ -27,6 +27,8 @@ const READY: &str = "ready";
 const READY_BYTES_MAX: u64 = 1024;
 /// The file in git's books that leads to the worktree.
 const LINK_BYTES_MAX: u64 = 16 * 1024;
+/// How the refs begin that keep work that was left out.
+const LEFT: &str = "left-";
 /// Beside the folder of a worktree, the folder of what is ours alone.
 const PRIVATE: &str = ".private";
 
@@ -36,6 +38,7 @@ pub(crate) struct OwnPlace {
     pub(crate) folder: PathBuf,
     private: PathBuf,
     refs: String,
+    left: String,
 }
 
 impl OwnPlace {
@@ -43,12 +46,18 @@ impl OwnPlace {
         let folder = store.join(worktrees::place(run, phase, generation));
         let key = blake3::hash(format!("{phase}\n{generation}").as_bytes()).to_hex();
         let refs = format!("{}own-{}", folder_of_refs(run)?, &key[..16]);
-        Ok(Self { private: private_of(&folder), folder, refs })
+        let left = format!("{}{LEFT}{}", folder_of_refs(run)?, &key[..16]);
+        Ok(Self { private: private_of(&folder), folder, refs, left })
     }
 
     /// The ref that keeps one thing of an attempt.
     pub(crate) fn name(&self, attempt: Attempt, what: &str) -> String {
         format!("{}-{attempt}-{what}", self.refs)
+    }
+
+    /// The ref that keeps the work of a phase that was left out, as long as the run is kept.
+    pub(crate) fn left_name(&self, attempt: Attempt) -> String {
+        format!("{}-{attempt}", self.left)
     }
 
     fn is_ready(&self, mark: &str) -> bool {
@@ -213,7 +222,7 @@ impl Repository {
     pub(crate) fn remove_worktree_at(&self, folder: &Path) -> Result<(), GitTrouble> {
         remove_folder(folder)?;
         reached("worktree.folder-removed");
-        let all = fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten();
+        let all = listing::readable(self.common_dir.join("worktrees")).into_iter();
         let of_it = |books: &PathBuf| is_of(books, folder);
         for books in all.map(|entry| entry.path()).filter(of_it) {
             remove_folder(&books)?;
@@ -239,6 +248,7 @@ impl Repository {
 
     /// The snapshots of all worktrees of a run.
     pub(crate) fn drop_own_refs(&self, run: &RunId) -> Result<(), GitTrouble> {
+        self.drop_refs_beginning_with(&format!("{}{LEFT}", folder_of_refs(run)?))?;
         self.drop_refs_beginning_with(&format!("{}own-", folder_of_refs(run)?))
     }
 }

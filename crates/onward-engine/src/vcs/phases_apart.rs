@@ -46,6 +46,7 @@ impl WorkingTree {
 
     /// The worktree of an attempt as it is to be made: it shows the project as it is, and where the phase has worked before, its files with it.
     pub(crate) fn begin_worktree(&self, run: &Run, phase: &PhaseId, attempt: Attempt) -> OrWhyNot<WorktreeFact> {
+        let _alone = self.alone();
         let repository = self.repository()?;
         repository.demand_merges()?;
         let state = run.phase_state(phase).ok_or("the plan has no such phase")?;
@@ -74,13 +75,14 @@ impl WorkingTree {
 
     /// Makes the worktree that is on record, unless it is there.
     pub(crate) fn make_worktree(&self, run: &Run, phase: &PhaseId) -> OrWhyNot<()> {
+        let _alone = self.alone();
         let Apart { repository, place, own, .. } = self.apart(run, phase)?;
         repository
             .make_own_worktree(&place, own.attempt, &own.base, own.content.as_deref())
             .map_err(|why| why.to_string())
     }
 
-    pub(super) fn integrated(&self, run: &Run, phase: &PhaseId) -> Input {
+    pub(crate) fn integrated(&self, run: &Run, phase: &PhaseId) -> Input {
         let found = self.apart(run, phase).and_then(|apart| match &apart.own.stage {
             WorktreeStage::Due => apart.together(run),
             WorktreeStage::Begun(begun) => self.put(run, phase, &apart, begun),
@@ -118,13 +120,13 @@ impl WorkingTree {
         }
     }
 
-    pub(super) fn worktree_removed(&self, run: &Run, phase: &PhaseId) -> Input {
-        let kept = match self.apart(run, phase).and_then(|apart| apart.remove()) {
+    pub(crate) fn worktree_removed(&self, run: &Run, phase: &PhaseId) -> Input {
+        let (kept, put_away) = match self.apart(run, phase).and_then(|apart| apart.remove()) {
             Err(_) if stop::asked().is_some() => return Input::Tick,
-            Err(why) => Some(why),
-            Ok(()) => None,
+            Err(why) => (Some(why), None),
+            Ok(put_away) => (None, put_away),
         };
-        Input::Worktree { phase: phase.clone(), found: Ok(Box::new(WorktreeFact::Removed { kept })) }
+        Input::Worktree { phase: phase.clone(), found: Ok(Box::new(WorktreeFact::Removed { kept, put_away })) }
     }
 
     /// Why phases cannot have worktrees of their own here.
@@ -135,7 +137,14 @@ impl WorkingTree {
 
 impl Apart<'_> {
     fn tree(&self) -> OrWhyNot<Repository> {
-        let gone = || format!("its worktree is gone, and what it did with it: {}", self.place.folder.display());
+        let folder = &self.place.folder;
+        let gone = || {
+            if std::fs::symlink_metadata(folder).is_ok() {
+                format!("{} is no worktree of this repository any more; what it did still lies there", folder.display())
+            } else {
+                format!("its worktree is gone, and what it did with it: {}", folder.display())
+            }
+        };
         self.repository.own_worktree(&self.place).ok_or_else(gone)
     }
 
@@ -177,16 +186,25 @@ impl Apart<'_> {
         Ok(taken.left_out.iter().map(words).collect())
     }
 
-    /// Removes the worktree if all that is in it has come into the project.
-    fn remove(&self) -> OrWhyNot<()> {
-        let WorktreeStage::Integrated { result } = &self.own.stage else {
-            return Err("its files did not come into the project".to_owned());
+    /// Removes the worktree if all that is in it has come into the project. Where its work was left out, it is kept first as a commit,
+    /// which comes back.
+    fn remove(&self) -> OrWhyNot<Option<String>> {
+        let result = match &self.own.stage {
+            WorktreeStage::Integrated { result } => Some(result),
+            WorktreeStage::Begun(_) => return Err("its files are on their way into the project".to_owned()),
+            WorktreeStage::AtWork | WorktreeStage::Due | WorktreeStage::Conflict(_) => None,
         };
+        let mut put_away = None;
         if let Some(tree) = self.repository.own_worktree(&self.place) {
-            let now = tree
-                .snapshot_under(&self.place.name(self.attempt, "last"), Some(result))
-                .map_err(|why| why.to_string())?;
-            if !now.same_as_last {
+            let name = if result.is_some() {
+                self.place.name(self.attempt, "last")
+            } else {
+                self.place.left_name(self.attempt)
+            };
+            let now = tree.snapshot_under(&name, result.map(String::as_str)).map_err(|why| why.to_string())?;
+            if result.is_none() {
+                put_away = Some(now.commit.clone());
+            } else if !now.same_as_last {
                 return Err("it was changed after its files were taken".to_owned());
             }
             if !now.left_out.is_empty() {
@@ -197,7 +215,8 @@ impl Apart<'_> {
             return Err("git does not know it any more".to_owned());
         }
         reached("worktree.before-removed");
-        self.repository.remove_own_worktree(&self.place).map_err(|why| why.to_string())
+        self.repository.remove_own_worktree(&self.place).map_err(|why| why.to_string())?;
+        Ok(put_away)
     }
 }
 

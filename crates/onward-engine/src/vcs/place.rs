@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{Mode, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use onward_store::private;
+use onward_store::{listing, private};
 
 use super::changes::PathStep;
 use super::path_of;
@@ -126,11 +126,11 @@ impl StagedFiles {
 
     /// The numbers of the steps whose files lie here.
     fn names(&self) -> Result<Vec<usize>, GitTrouble> {
-        let entries = match fs::read_dir(&self.folder) {
+        let entries = match listing::all(&self.folder) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(GitTrouble::read(&self.folder))?,
         };
-        Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+        Ok(entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
     }
 
     /// Those whose content is no object of the repository.
@@ -362,7 +362,7 @@ impl<'a> Placing<'a> {
         if !fs::symlink_metadata(&full).is_ok_and(|about| about.is_dir()) {
             return;
         }
-        for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+        for entry in listing::readable(&full) {
             self.remove_empty_folders(&[path, b"/", entry.file_name().as_bytes()].concat());
         }
         self.remove_folder(path);

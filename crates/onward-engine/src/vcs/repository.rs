@@ -179,11 +179,21 @@ impl Repository {
         }
     }
 
-    /// Whether a path of git's is the store's or lies in it.
+    /// Whether a path of git's is the store's or that of git's own folder, or lies in one of them.
     pub(super) fn is_store(&self, path: &[u8]) -> bool {
-        let Ok(store) = self.store.strip_prefix(&self.top) else { return false };
-        let store = store.as_os_str().as_bytes();
-        path.strip_prefix(store).is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/'))
+        self.folders_apart().any(|folder| {
+            let folder = folder.as_os_str().as_bytes();
+            path.strip_prefix(folder).is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/'))
+        })
+    }
+
+    /// Folders below the top of which nothing is anybody's work: the store, and git's own ones, which a file `.git` may move to any
+    /// place.
+    pub(super) fn folders_apart(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.store, &self.git_dir, &self.common_dir];
+        all.into_iter()
+            .filter_map(|folder| folder.strip_prefix(&self.top).ok())
+            .filter(|folder| *folder != Path::new(""))
     }
 
     /// The path as seen from the project; none if it lies outside.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use onward_core::id::RunId;
+use onward_store::listing;
 
 use super::changes::{PathChange, PathStep};
 use super::place::{KeptFile, Placing, StagedFiles};
@@ -306,11 +307,11 @@ impl PathScan<'_> {
             }
             return;
         }
-        let Ok(entries) = fs::read_dir(&full) else {
+        let Ok(entries) = listing::all(&full) else {
             self.blocking.insert(path.to_vec());
             return;
         };
-        for entry in entries.flatten() {
+        for entry in entries {
             use std::os::unix::ffi::OsStrExt;
             let below = [path, b"/", entry.file_name().as_bytes()].concat();
             self.look_at(&below);

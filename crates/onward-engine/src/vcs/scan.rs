@@ -9,6 +9,7 @@ use super::call::parts;
 use super::repository::Repository;
 use super::trouble::GitTrouble;
 use super::{LeftOut, WhyLeftOut};
+use crate::mirror::KnownMirrors;
 
 /// The words for `git status` that [`parse`] understands.
 pub(super) const STATUS_WORDS: [&str; 5] =
@@ -117,9 +118,11 @@ impl Repository {
     /// Decides about every difference inside the project.
     pub(super) fn sort(&self, differences: Vec<Difference>) -> Sorted {
         let mut sorted = Sorted::default();
+        let mirrors = KnownMirrors::of(&self.store);
         for difference in differences {
             let Some(shown) = self.in_project(&difference.path) else { continue };
-            if self.is_store(&difference.path) {
+            if self.is_store(&difference.path) || mirrors.has(&shown, &self.top.join(super::path_of(&difference.path)))
+            {
                 continue;
             }
             sorted.staged |= difference.staged;

@@ -59,6 +59,7 @@ pub(super) struct Shadow<'a> {
 
 impl Drop for Shadow<'_> {
     fn drop(&mut self) {
+        shadow_folder::make_private(&self.folder);
         leftover_processes::forget(&self.lock);
     }
 }
@@ -171,9 +172,9 @@ impl<'a> Shadow<'a> {
         if !exclude.ends_with(b"\n") {
             exclude.push(b'\n');
         }
-        if let Ok(store) = self.repository.store.strip_prefix(&self.repository.top) {
+        for folder in self.repository.folders_apart() {
             exclude.push(b'/');
-            exclude.extend_from_slice(store.as_os_str().as_bytes());
+            exclude.extend_from_slice(folder.as_os_str().as_bytes());
             exclude.push(b'\n');
         }
         self.put_if_other("info/exclude", &exclude)?;

@@ -3,11 +3,12 @@
 //! Git reads more from a folder than its settings: `commondir` leads to those of another one, `config.worktree` adds to
 //! them. So a folder with anything in it that we do not make is none of ours.
 
-use std::fs;
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use onward_store::listing;
 use onward_store::ownership::{self, MARK, OwnerMark};
 
 const FOLDERS: [&str; 4] = ["info", "objects", "refs", "restore"];
@@ -22,7 +23,7 @@ const INFO_FILES: [&str; 2] = ["attributes", "exclude"];
 pub(super) fn is_ours(folder: &Path) -> io::Result<bool> {
     let mark = OwnerMark::read(folder);
     if !mark.fits(folder) {
-        let empty = fs::read_dir(folder)?.flatten().all(|entry| {
+        let empty = listing::all(folder)?.iter().all(|entry| {
             let name = entry.file_name();
             name == "lock" || name.to_string_lossy().starts_with(MARK)
         });
@@ -35,14 +36,23 @@ pub(super) fn is_ours(folder: &Path) -> io::Result<bool> {
     Ok(config && has_only(folder, &FOLDERS, &FILES)? && info_is_ours(&folder.join("info"))?)
 }
 
+/// Git makes its files as the umask says, which may let others in.
+pub(super) fn make_private(folder: &Path) {
+    for name in FILES {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = File::options().read(true).custom_flags(flags).open(folder.join(name));
+        // One that is not there, or somebody else's, is left: nobody but us gets into the folder.
+        let _ = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)));
+    }
+}
+
 fn info_is_ours(info: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(info).is_err() { Ok(true) } else { has_only(info, &[], &INFO_FILES) }
 }
 
 /// Whether everything in a folder is a folder or a plain file of these names.
 fn has_only(folder: &Path, folders: &[&str], files: &[&str]) -> io::Result<bool> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
+    for entry in listing::all(folder)? {
         let (about, name) = (fs::symlink_metadata(entry.path()), entry.file_name());
         // What a git that was killed leaves may go at any time.
         let Ok(about) = about else { continue };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use onward_core::id::{PhaseId, RunId};
 use onward_core::mutant::{self, Defect};
-use onward_core::run::{PhaseStatus, Run, RunStatus};
+use onward_core::run::{PhaseState, PhaseStatus, Run, RunStatus};
 use onward_core::view::DriverView;
 use onward_store::RunFilter;
 use onward_store::lock::{Hold, try_lock};
@@ -20,6 +20,7 @@ use crate::Onward;
 use crate::drive::running_attempt;
 use crate::error::{Error, Result};
 use crate::executor::shell;
+use crate::start::meant_work::unfinished_statuses;
 use crate::sys::file_lock::LOCK_LOOK_EVERY;
 use crate::sys::stop;
 use crate::vcs::working_tree::WorkingTree;
@@ -142,6 +143,30 @@ impl Onward {
             Some(by) => Err(Error::TreeInUse { run: run.id.clone(), by }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses to start phases beside one of another run of the same work in the same tree that outlived its driver: they write the
+    /// same files, and it may be the very same phase.
+    pub(crate) fn demand_no_orphan_beside(&mut self, me: &Run) -> Result<()> {
+        let work = Some(me.started.work.clone());
+        let rows = self.rows(&RunFilter { work, statuses: Some(unfinished_statuses()), run_prefix: None })?;
+        for row in rows.into_iter().filter(|row| row.run != me.id) {
+            if self.driver(&row.run)?.is_some() {
+                continue;
+            }
+            let other = self.load(&row.run).ok().filter(|other| other.started.worktree == me.started.worktree);
+            let Some(other) = other else { continue };
+            let lives = |state: &PhaseState, phase: &PhaseId| {
+                state.attempt.as_ref().is_some_and(|attempt| {
+                    let folder = shell::folder(&self.project, &other, phase, attempt.number);
+                    running_attempt::is_at_work(&folder, &attempt.boot)
+                })
+            };
+            if let Some((phase, _)) = other.running().find(|(phase, state)| lives(state, &phase.id)) {
+                return Err(Error::PhaseLives { run: row.run, phase: phase.id.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Another run of the same working tree that has a driver or a phase at work.

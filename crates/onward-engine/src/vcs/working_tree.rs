@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onward_core::event::{ChangedBefore, FilesBack, NoCommit, SnapshotRef};
 use onward_core::id::PhaseId;
@@ -43,6 +44,22 @@ pub(crate) struct WorkingTree {
     compared: Option<Compared>,
     mirrors: Mirrors,
     notices: NoticeSender,
+    /// Held by whoever changes files of the project, or looks at all of them.
+    files: Arc<Mutex<()>>,
+}
+
+/// All that another thread needs to have the same tree.
+pub(crate) struct TreeOpener {
+    project: Project,
+    top: PathBuf,
+    files: Arc<Mutex<()>>,
+}
+
+impl TreeOpener {
+    pub(crate) fn open(self) -> WorkingTree {
+        let tree = WorkingTree::of(&self.project, None);
+        WorkingTree { top: self.top, files: self.files, ..tree }
+    }
 }
 
 /// All that the list of changed files depends on.
@@ -65,7 +82,17 @@ impl WorkingTree {
             compared: None,
             mirrors: Mirrors::default(),
             notices: NoticeSender::default(),
+            files: Arc::default(),
         }
+    }
+
+    pub(crate) fn opener(&self) -> TreeOpener {
+        TreeOpener { project: self.project.clone(), top: self.top.clone(), files: self.files.clone() }
+    }
+
+    /// Until this is dropped no other thread of this process changes files of the project, or looks at all of them.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same for a driver: as long as this lives nobody else brings files back here.
@@ -136,6 +163,7 @@ impl WorkingTree {
     /// Keeps what is there before a phase puts back what it writes. Refused while another run works here.
     pub(crate) fn keep_before_clean(&self, run: &Run) -> std::result::Result<SnapshotRef, String> {
         self.demand_nobody_beside(run)?;
+        let _alone = self.alone();
         self.take(run)
     }
 
@@ -150,6 +178,7 @@ impl WorkingTree {
     /// Puts back what a phase writes, and nothing else; what was there was kept before. Refused while another run works here.
     pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
         self.demand_nobody_beside(run)?;
+        let _alone = self.alone();
         let Some(lock) = &self.lock else { return self.put_back(run, phase, snapshot) };
         let alone = lock.while_alone(|| self.put_back(run, phase, snapshot)).map_err(|why| why.to_string())?;
         alone.unwrap_or_else(|| Err(TreeUser::Somebody.to_string()))
@@ -191,12 +220,16 @@ fn told(taken: vcs::TreeSnapshot, number: u64, repository: &Repository) -> Snaps
 }
 
 pub(super) fn words(left_out: &LeftOut) -> String {
-    format!("{} {}", left_out.path.display(), left_out.why.words())
+    format!("{} ({})", left_out.path.display(), left_out.why.words())
 }
 
 impl TreeWorld for WorkingTree {
     fn snapshot(&mut self, run: &Run) -> Result<Input> {
-        match self.take(run) {
+        let taken = {
+            let _alone = self.alone();
+            self.take(run)
+        };
+        match taken {
             // It was given up, which says nothing about the tree.
             Err(_) if stop::asked().is_some() => Ok(Input::Tick),
             taken => Ok(Input::Snapshotted(taken)),
@@ -239,7 +272,11 @@ impl TreeWorld for WorkingTree {
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
-        match self.committed(run, number) {
+        let made = {
+            let _alone = self.alone();
+            self.committed(run, number)
+        };
+        match made {
             // It was given up, and stays begun: the next driver finds it made, or makes it.
             Err(NoCommit::NotNow { .. }) if stop::asked().is_some() => Ok(Input::Tick),
             made => Ok(Input::Committed { number, made }),
@@ -261,6 +298,7 @@ impl TreeWorld for WorkingTree {
         begun: RewindSince,
         direction: Direction,
     ) -> Result<FilesOutcome> {
+        let _alone = self.alone();
         Ok(self.restored(run, files, begun, direction))
     }
 }

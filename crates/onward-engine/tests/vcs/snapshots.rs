@@ -367,3 +367,19 @@ fn what_is_ignored_later_leaves_the_snapshots() {
     assert!(!things.contains_key(Path::new("notes.txt")), "{things:?}");
     assert!(things.contains_key(Path::new("tracked.txt")), "{things:?}");
 }
+
+/// `.git` is a file that leads to a folder inside the working tree. Nothing of that folder is in a snapshot, and going back works.
+#[test]
+fn a_git_folder_inside_the_tree_is_in_no_snapshot() {
+    let world = World::new();
+    fs::rename(world.path(".git"), world.path("books")).expect("a folder of ours");
+    world.write(".git", "gitdir: books\n");
+    let first = world.snapshot(1, None);
+    assert!(!world.things_in(&first.commit).keys().any(|path| path.starts_with("books")));
+    world.write("new.txt", "1\n");
+    let second = world.snapshot(2, Some(&first));
+    let repository = world.repository();
+    let present = second.commit.as_str();
+    repository.restore((&run(), 3), present, &to(&first.commit, &[present])).expect("restored");
+    assert!(!world.exists("new.txt") && world.exists("books/HEAD"));
+}

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use onward_engine::redact::secrets;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -18,13 +18,18 @@ use tokio::sync::Semaphore;
 use super::arguments::Arguments;
 use super::calls::ToolAnswer;
 use super::resources;
-use super::server::{ANSWER_BYTES_MAX, ServerSetup};
+use super::server::{ANSWER_BYTES_MAX, Access, ServerSetup};
 use super::tools::{ToolEntry, offered};
 
 /// Calls that wait for their turn; more are turned away.
 const WAITING_MAX: usize = 64;
 /// Calls in any minute; a client that calls more often goes round in circles.
 const CALLS_PER_MINUTE_MAX: usize = 1_200;
+/// Of those, calls that change something.
+const CHANGES_PER_MINUTE_MAX: usize = 600;
+/// Requests with parameters that may be malformed.
+const METHODS: [&str; 7] =
+    ["initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"];
 
 const INSTRUCTIONS: &str = "\
 onward keeps the record of long work done in phases, so that a session that ends costs minutes. Ask `next` for the phase to be done, \
@@ -41,7 +46,8 @@ pub(super) struct Handler {
     turn: Arc<Semaphore>,
     /// A place for each call that waits for its turn.
     places: Arc<Semaphore>,
-    recent: Arc<Mutex<Vec<Instant>>>,
+    /// The calls of the last minute, and whether each may change anything.
+    recent: Arc<Mutex<Vec<(Instant, Access)>>>,
 }
 
 impl Handler {
@@ -62,14 +68,18 @@ impl Handler {
     }
 
     /// Refuses a call where too many wait or were made.
-    fn demand_room(&self) -> Result<(), String> {
+    fn demand_room(&self, needs: Access) -> Result<(), String> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        recent.retain(|at| now.duration_since(*at) < Duration::from_mins(1));
+        recent.retain(|(at, _)| now.duration_since(*at) < Duration::from_mins(1));
         if recent.len() >= CALLS_PER_MINUTE_MAX {
             return Err(format!("more than {CALLS_PER_MINUTE_MAX} calls in a minute: wait, then call again"));
         }
-        recent.push(now);
+        let changes = recent.iter().filter(|(_, needs)| *needs == Access::Report).count();
+        if needs == Access::Report && changes >= CHANGES_PER_MINUTE_MAX {
+            return Err(format!("more than {CHANGES_PER_MINUTE_MAX} changes in a minute: wait, then call again"));
+        }
+        recent.push((now, needs));
         Ok(())
     }
 
@@ -78,7 +88,7 @@ impl Handler {
         tool: &'static ToolEntry,
         request: CallToolRequestParams,
     ) -> Result<CallToolResult, ErrorData> {
-        if let Err(why) = self.demand_room() {
+        if let Err(why) = self.demand_room(tool.needs) {
             return Ok(failed(&wrong(&why)));
         }
         let arguments = match Arguments::check(request.arguments.unwrap_or_default(), tool.arguments) {
@@ -120,6 +130,20 @@ impl ServerHandler for Handler {
             return Ok(failed(&wrong("too many calls wait: let the earlier ones end first")).into());
         };
         self.called(tool, request).await.map(Into::into)
+    }
+
+    /// A method that is there comes here if its parameters are none of its own.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        Err(if METHODS.contains(&method.as_str()) {
+            ErrorData::invalid_params(format!("the parameters of {method} are not of the form that it has"), None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+        })
     }
 
     async fn list_resources(

@@ -1,28 +1,36 @@
 //! The same over streamable HTTP: on loopback only, with a token, and not for pages in a browser.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::Semaphore;
-use uuid::Uuid;
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
 
+use super::exact::inexact;
 use super::handler::Handler;
 use super::server::{MESSAGE_BYTES_MAX, ServerSetup, runtime};
 
-/// Connections at once.
-const CONNECTIONS_MAX: usize = 64;
+/// Connections at once. One more takes the place of the oldest that has shown no token.
+const CONNECTIONS_MAX: usize = 128;
+/// A connection that has not sent the head of a request by then is closed.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(5);
+const TOKEN_BYTES: usize = 32;
 const PATH: &str = "/mcp";
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -41,7 +49,13 @@ pub fn bind(setup: ServerSetup, port: u16) -> io::Result<Bound> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    Ok(Bound { listener, address, token: Uuid::new_v4().simple().to_string(), setup })
+    Ok(Bound { listener, address, token: token()?, setup })
+}
+
+fn token() -> io::Result<String> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Bound {
@@ -69,20 +83,48 @@ impl Bound {
         let guard = Arc::new(Guard { bearer: format!("Bearer {token}"), hosts });
         runtime()?.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+            let mut connections = Connections::default();
             loop {
-                let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
                 let (stream, _) = listener.accept().await?;
-                let (service, guard) = (service.clone(), guard.clone());
-                tokio::spawn(async move {
-                    let each = service_fn(|request| answer(&service, &guard, request));
+                if !connections.make_room() {
+                    continue;
+                }
+                let (service, guard, is_known) = (service.clone(), guard.clone(), Arc::new(AtomicBool::new(false)));
+                let known = is_known.clone();
+                let task = tokio::spawn(async move {
+                    let each = service_fn(|request| answer(&service, &guard, &known, request));
                     let mut server = http1::Builder::new();
-                    // One that says nothing gives its place back.
-                    server.timer(TokioTimer::new());
+                    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
                     let _ = server.serve_connection(TokioIo::new(stream), each).await;
-                    drop(place);
                 });
+                connections.0.push_back(Connection { task: task.abort_handle(), is_known });
             }
+        })
+    }
+}
+
+/// Whoever has come and not gone, the oldest first.
+#[derive(Default)]
+struct Connections(VecDeque<Connection>);
+
+struct Connection {
+    task: AbortHandle,
+    /// It has shown the token.
+    is_known: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// Makes room for one more. A client with the token keeps its place, and whoever says nothing loses it.
+    fn make_room(&mut self) -> bool {
+        self.0.retain(|one| !one.task.is_finished());
+        if self.0.len() < CONNECTIONS_MAX {
+            return true;
+        }
+        let unknown = self.0.iter().position(|one| !one.is_known.load(Ordering::Relaxed));
+        let unknown = unknown.and_then(|at| self.0.remove(at));
+        unknown.is_some_and(|one| {
+            one.task.abort();
+            true
         })
     }
 }
@@ -95,22 +137,51 @@ struct Guard {
 
 impl Guard {
     fn refuses(&self, request: &Request<Incoming>) -> Option<StatusCode> {
-        let header = |name| request.headers().get(name).map(hyper::header::HeaderValue::as_bytes).unwrap_or_default();
-        if !self.hosts.iter().any(|host| host.as_bytes() == header(HOST)) {
+        let is_here = |host: &[u8]| self.hosts.iter().any(|own| own.as_bytes() == host);
+        let target = request.uri().authority();
+        if !is_here(only(request, HOST)) || target.is_some_and(|target| !is_here(target.as_str().as_bytes())) {
             return Some(StatusCode::FORBIDDEN);
         }
-        if !are_equal(header(AUTHORIZATION), self.bearer.as_bytes()) {
+        if !are_equal(only(request, AUTHORIZATION), self.bearer.as_bytes()) {
             return Some(StatusCode::UNAUTHORIZED);
         }
         (request.uri().path() != PATH).then_some(StatusCode::NOT_FOUND)
     }
 }
 
-async fn answer(service: &Service, guard: &Guard, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    Ok(match guard.refuses(&request) {
-        Some(status) => refusal(status),
-        None => service.handle(request).await,
-    })
+/// The value of a header that stands there once; of two, a proxy may heed the other one.
+fn only(request: &Request<Incoming>, name: HeaderName) -> &[u8] {
+    let mut all = request.headers().get_all(name).iter();
+    let first = all.next().map(hyper::header::HeaderValue::as_bytes).unwrap_or_default();
+    if all.next().is_some() { &[] } else { first }
+}
+
+async fn answer(
+    service: &Service,
+    guard: &Guard,
+    known: &AtomicBool,
+    request: Request<Incoming>,
+) -> Result<Answer, Infallible> {
+    if let Some(status) = guard.refuses(&request) {
+        return Ok(refusal(status));
+    }
+    known.store(true, Ordering::Relaxed);
+    let (parts, body) = request.into_parts();
+    // The text itself is looked at: behind a reader it is too late.
+    let Ok(body) = Limited::new(body, MESSAGE_BYTES_MAX).collect().await else {
+        return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE));
+    };
+    let text = body.to_bytes();
+    if let Some((id, refusal)) = inexact(&text) {
+        return Ok(told(&json!({ "jsonrpc": "2.0", "id": id, "error": refusal })));
+    }
+    Ok(service.handle(Request::from_parts(parts, Full::new(text))).await)
+}
+
+fn told(answer: &Value) -> Answer {
+    let mut told = Response::new(Full::new(Bytes::from(answer.to_string())).boxed());
+    told.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    told
 }
 
 fn refusal(status: StatusCode) -> Answer {

@@ -3,11 +3,14 @@
 
 mod arguments;
 mod calls;
+mod exact;
 mod handler;
 mod http;
+mod request_id;
 mod resources;
 mod server;
 mod share;
+mod stdio;
 mod tools;
 
 pub use http::{Bound, bind};

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use onward_engine::{CheckpointDiff, Error};
 use rmcp::serve_server;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::handler::Handler;
+use super::stdio::LineTransport;
 
-/// Bytes of one message from a client; a longer one is dropped as it comes in.
+/// Bytes of one message from a client; a longer one is dropped as it comes in, and answered with an error.
 pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one answer to a client.
 pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -52,8 +52,7 @@ pub fn serve_stdio(setup: ServerSetup) -> io::Result<()> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let (reader, writer) = stdio_pipes();
-        let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MESSAGE_BYTES_MAX);
-        match serve_server(Handler::new(setup), transport).await {
+        match serve_server(Handler::new(setup), LineTransport::new(reader, writer)).await {
             Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
             // A client that goes before it has said anything.
             Err(_) => Ok(()),

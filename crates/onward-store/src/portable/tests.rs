@@ -227,8 +227,8 @@ fn ids_are_names() {
 fn fuzz_portable() {
     let (length, mut dice) = fuzz_dice::asked();
     let (bytes, parts) = (written(&run()), sections(&written(&run())));
-    let (begun, mut tried, mut taken) = (Instant::now(), 0_u64, 0_u64);
-    while begun.elapsed() < length {
+    let mut count = fuzz_dice::FuzzCount::new("portable", length);
+    while count.goes_on() {
         let mut changed = bytes.clone();
         if dice.below(3) == 0 {
             dice.mutate(&mut changed);
@@ -241,11 +241,11 @@ fn fuzz_portable() {
             dice.mutate(&mut parts[at].1);
             changed = made_of(&parts);
         }
-        if let Ok(found) = read(&changed) {
-            assert_eq!(read(&written(&found)).ok().as_ref(), Some(&found));
-            taken += 1;
+        let found = read(&changed).ok();
+        if let Some(found) = &found {
+            assert_eq!(read(&written(found)).ok().as_ref(), Some(found));
         }
-        tried += 1;
+        count.tried(u64::from(found.is_some()));
     }
-    println!("portable: {tried} files in {} s, {taken} taken", length.as_secs());
+    count.tell();
 }

@@ -16,14 +16,17 @@ use super::calls::{self, CallFault};
 use super::deeds::{self, Manners};
 use super::judge::{self, Case, Disturbed};
 use super::lane::Lane;
+use super::patience::{self, Patience};
 use super::tracer::{self, Aim, CallHit, Role, SeenCall, Traced};
 use super::tree::{AttemptName, ProcessKind};
 use crate::TestProject;
+use crate::ran::Ran;
 use crate::sim::dice::Dice;
 
-/// How long a command may take that meets a fault, and every command after it. A driver that cannot read what became of an
-/// attempt looks for ten seconds, and for longer where each look is slow.
+/// How long a command may take that meets a fault, and every command after it; longer on a busy machine. A driver that cannot read
+/// what became of an attempt looks for ten seconds, and for longer where each look is slow.
 const COMMAND_MAX: Duration = Duration::from_mins(1);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Starts after the fault. A question, a failed phase and a person each cost one.
 const STARTS_MAX: u32 = 12;
 /// The script of the shell before it becomes the command: it waits for its tracer.
@@ -32,30 +35,31 @@ const WAIT_FOR_TRACER: &str = "kill -STOP $$; exec \"$@\"";
 /// Exit codes that a start without faults may end with.
 const CODES: [i32; 4] = [0, 1, 14, 15];
 
-/// The report about one point.
+/// The report about one point, or about several in one run.
 #[derive(Debug)]
 pub struct PointTold {
-    pub aim: Aim,
-    /// None if the run took another way and never came to that call.
-    pub hit: Option<CallHit>,
-    /// How the command ended that met the fault.
+    /// The calls that were hit. One that the run never came to, because it took another way or had ended before, is missing.
+    pub hits: Vec<CallHit>,
+    /// How the command ended that met the faults.
     pub code: Option<i32>,
     pub faults: Vec<String>,
     pub tale: Vec<String>,
     pub kept: Option<PathBuf>,
+    /// It was left before its end, because nobody waits any more: it says nothing.
+    pub given_up: bool,
 }
 
 /// Runs the plan once under a tracer and gives every call that a fault could meet.
 pub fn record(binary: &Path) -> Vec<SeenCall> {
     let mut all = Vec::new();
     let mut stage = FaultStage::new(binary);
-    let (_, traced) = stage.traced(&["run", "a.yaml", "--no-input"], None);
+    let (_, traced) = stage.traced(&["run", "a.yaml", "--no-input"], &[]);
     all.extend(traced.seen);
     let run = stage.run();
     stage.write_patch();
     for words in stage.posts(&run) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (_, traced) = stage.traced(&words, None);
+        let (_, traced) = stage.traced(&words, &[]);
         let before = all.iter().filter(|seen| seen.role == Role::Poster).map(|seen| seen.process).max().unwrap_or(0);
         all.extend(traced.seen.into_iter().map(|seen| SeenCall { process: before + 1, ..seen }));
     }
@@ -101,15 +105,31 @@ pub fn sample(recorded: &[SeenCall], count: usize, seed: u64) -> Vec<Aim> {
     chosen
 }
 
-/// Has one call fail, goes on without faults until the run is complete, and judges.
-pub fn play(binary: &Path, aim: Aim) -> PointTold {
-    let mut stage = FaultStage::new(binary);
-    let (code, traced) = match aim.role {
-        Role::Driver | Role::Attendant => stage.traced(&["run", "a.yaml", "--no-input"], Some(aim)),
-        Role::Poster => stage.post_with_fault(aim),
+/// So many pairs of points of drivers and attendants, chosen by the seed. Both are met by one run, unless the first is its end.
+pub fn sample_pairs(recorded: &[SeenCall], count: usize, seed: u64) -> Vec<[Aim; 2]> {
+    let at_work: Vec<SeenCall> = recorded.iter().filter(|seen| seen.role != Role::Poster).copied().collect();
+    let points = sample(&at_work, 2 * count, seed);
+    let mut dice = Dice::new(seed);
+    // One of each, or two of one role: two drivers or two attendants as often as both.
+    let pair = |one: Aim| loop {
+        let other = *dice.pick(&points);
+        if (other.role, other.process, other.call) != (one.role, one.process, one.call) {
+            return [one, other];
+        }
     };
-    stage.tell(format!("{aim:?}: {:?}, ended with {code:?}", traced.hit));
-    if let (Some(hit), Role::Attendant) = (&traced.hit, aim.role) {
+    points.iter().copied().take(count).map(pair).collect()
+}
+
+/// Has one call fail, or several of one command, goes on without faults until the run is complete, and judges. All are of drivers and
+/// attendants, or there is one.
+pub fn play(binary: &Path, aims: &[Aim]) -> PointTold {
+    let mut stage = FaultStage::new(binary);
+    let (code, traced) = match aims {
+        [aim] if aim.role == Role::Poster => stage.post_with_fault(*aim),
+        aims => stage.traced(&["run", "a.yaml", "--no-input"], aims),
+    };
+    stage.tell(format!("{aims:?}: {:?}, ended with {code:?}", traced.hits));
+    for hit in traced.hits.iter().filter(|hit| hit.role == Role::Attendant) {
         stage.disturb(hit);
     }
     match code {
@@ -118,21 +138,26 @@ pub fn play(binary: &Path, aim: Aim) -> PointTold {
         Some(code @ (70 | 101 | 134 | 139)) => stage.fault(format!("the command that met the fault ended with {code}")),
         Some(_) => {}
     }
-    stage.hit.clone_from(&traced.hit);
+    stage.hits.clone_from(&traced.hits);
     stage.go_on();
     if stage.faults.is_empty() {
         stage.judge();
     }
     stage.project.kill_everything();
+    let given_up = patience::is_given_up();
+    if given_up {
+        // What was cut off may look like anything.
+        stage.faults.clear();
+    }
     let kept = (!stage.faults.is_empty()).then(|| stage.project.keep());
-    PointTold { aim, hit: traced.hit, code, faults: stage.faults, tale: stage.tale, kept }
+    PointTold { hits: traced.hits, code, faults: stage.faults, tale: stage.tale, kept, given_up }
 }
 
 struct FaultStage {
     project: TestProject,
     binary: PathBuf,
     disturbed: Disturbed,
-    hit: Option<CallHit>,
+    hits: Vec<CallHit>,
     /// Words whose merge was acknowledged.
     acknowledged: Vec<String>,
     faults: Vec<String>,
@@ -147,7 +172,7 @@ impl FaultStage {
             project,
             binary: binary.to_path_buf(),
             disturbed: Disturbed::default(),
-            hit: None,
+            hits: Vec::new(),
             acknowledged: Vec::new(),
             faults: Vec::new(),
             tale: Vec::new(),
@@ -163,15 +188,20 @@ impl FaultStage {
     }
 
     /// Runs a command under a tracer; no code if it does not end in time.
-    fn traced(&mut self, words: &[&str], aim: Option<Aim>) -> (Option<i32>, Traced) {
-        let under = tracer::start(self.stopped(words), &self.binary, aim);
-        let code = match under.code.recv_timeout(COMMAND_MAX) {
-            Ok(code) => Some(code),
-            Err(RecvTimeoutError::Timeout) => {
-                crate::process::send(under.pid, nix::sys::signal::Signal::SIGKILL);
-                None
+    fn traced(&mut self, words: &[&str], aims: &[Aim]) -> (Option<i32>, Traced) {
+        let under = tracer::start(self.stopped(words), &self.binary, aims);
+        let mut patience = Patience::new(COMMAND_MAX);
+        let code = loop {
+            match under.code.recv_timeout(LOOK_EVERY) {
+                Ok(code) => break Some(code),
+                Err(RecvTimeoutError::Timeout) if !patience.is_over() && !patience::is_given_up() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    // All of them: the tracer waits for each that it follows.
+                    self.project.kill_everything();
+                    break None;
+                }
+                Err(RecvTimeoutError::Disconnected) => break Some(-1),
             }
-            Err(RecvTimeoutError::Disconnected) => Some(-1),
         };
         (code, under.finish())
     }
@@ -210,13 +240,13 @@ impl FaultStage {
 
     /// The run waits for people; one of them meets the fault.
     fn post_with_fault(&mut self, aim: Aim) -> (Option<i32>, Traced) {
-        self.project.start(["run", "a.yaml", "--no-input"]).wait_within(COMMAND_MAX);
+        self.end_of(&["run", "a.yaml", "--no-input"]);
         let run = self.run();
         self.write_patch();
         let posts = self.posts(&run);
         let which = usize::try_from(aim.process).expect("a small number") - 1;
         let words: Vec<&str> = posts[which % posts.len()].iter().map(String::as_str).collect();
-        let told = self.traced(&words, Some(Aim { process: 1, ..aim }));
+        let told = self.traced(&words, &[Aim { process: 1, ..aim }]);
         if words[0] == "state" && told.0 == Some(0) {
             self.acknowledged.push("fault".to_owned());
         }
@@ -231,14 +261,22 @@ impl FaultStage {
     }
 
     fn ask(&mut self, words: &[&str]) -> Value {
-        let ran = self.project.start(words).wait_within(COMMAND_MAX);
-        match serde_json::from_str(&ran.out) {
-            Ok(value) if ran.code == 0 || ran.code == 10 => value,
-            Ok(_) | Err(_) => {
-                self.fault(format!("`onward {}` says {}: {}", words.join(" "), ran.code, crate::ran::tail(&ran.err)));
+        match patience::answer(self.project.start(words), COMMAND_MAX) {
+            Ok(value) => value,
+            Err(fault) => {
+                self.fault(fault);
                 Value::Null
             }
         }
+    }
+
+    /// The end of a command that meets no fault. None, and said, where it does not come in time.
+    fn end_of(&mut self, words: &[&str]) -> Option<Ran> {
+        let ended = patience::end_of(self.project.start(words), COMMAND_MAX);
+        if ended.is_none() {
+            self.fault(format!("`onward {}`, without a fault, does not come to its end", words.join(" ")));
+        }
+        ended
     }
 
     /// Without faults, with people, until the run is complete.
@@ -256,14 +294,15 @@ impl FaultStage {
                 if status["status"] == "completed" || !self.faults.is_empty() {
                     return;
                 }
-                self.project.start(["approve", &run, "agree"]).wait_within(COMMAND_MAX);
-                self.project.start(["report", "done", "hand", "--run", &run]).wait_within(COMMAND_MAX);
+                self.end_of(&["approve", &run, "agree"]);
+                self.end_of(&["report", "done", "hand", "--run", &run]);
             }
             let words = lane.command(&self.project, &status, &mut dice);
-            let ran = self.project.start(&words).wait_within(COMMAND_MAX);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let Some(ran) = self.end_of(&words) else { return };
             self.tell(format!("onward {} ended with {}", words.join(" "), ran.code));
             if ran.code == 74 && self.was_made_blindly() && ran.err.contains("error[untrusted]") {
-                self.project.start(["trust"]).wait_within(COMMAND_MAX);
+                self.end_of(&["trust"]);
                 continue;
             }
             lane.asked_again = if ran.code == 14 { lane.asked_again + 1 } else { 0 };
@@ -277,7 +316,7 @@ impl FaultStage {
     /// Whether the store was made by somebody who could not see when its folder was born. The mark says less than it could then, and
     /// the store is not taken for one's own until a person says that it is.
     fn was_made_blindly(&self) -> bool {
-        self.hit.as_ref().is_some_and(|hit| hit.call == "statx")
+        self.hits.iter().any(|hit| hit.call == "statx")
     }
 
     fn judge(&mut self) {
@@ -287,8 +326,8 @@ impl FaultStage {
         let events = log["events"].as_array().cloned().unwrap_or_default();
         let found = judge::faults(&Case { run: &run, book: &book, events: &events, disturbed: &self.disturbed });
         self.faults.extend(found);
-        let ran = self.project.start(["state", "get", "--run", &run]).wait_within(COMMAND_MAX);
-        let state: Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let ran = self.end_of(&["state", "get", "--run", &run]);
+        let state: Value = ran.and_then(|ran| serde_json::from_str(&ran.out).ok()).unwrap_or_default();
         for word in self.acknowledged.clone() {
             if state["posts"][&word] != word.as_str() {
                 self.fault(format!("acknowledged and lost: {word}"));

@@ -250,6 +250,26 @@ mod tests {
         let completed = json!({ "type": "phase_completed", "phase": "pay", "adopted": false });
         let told = judged(&[line("begin", 1)], &[started(1), completed], &none);
         assert!(told.iter().any(|fault| fault.contains("its effect never happened")), "{told:?}");
+        let told = judged(&[&done[..2], &done[1..]].concat(), &[started(1)], &none);
+        assert!(told.iter().any(|fault| fault.contains("had its effect 2 times")), "{told:?}");
+        let other = BookLine { key: "other".to_owned(), ..line("begin", 2) };
+        let told = judged(&[line("begin", 1), other], &[started(1), started(2)], &none);
+        assert!(told.iter().any(|fault| fault.contains("had 2 keys in")), "{told:?}");
+    }
+
+    /// The journal says of one attempt what cannot be.
+    #[test]
+    fn an_end_that_was_none_is_seen() {
+        let none = Disturbed::default();
+        let begun = [line("begin", 1), line("effect", 1)];
+        let exited = || ended(1, &json!({ "how": "exited", "code": 3 }));
+        let told = judged(&begun, &[started(1), exited(), exited()], &none);
+        assert!(told.iter().any(|fault| fault.contains("has two outcomes")), "{told:?}");
+        let stopped = ended(1, &json!({ "how": "stopped", "said_done": true }));
+        let told = judged(&begun, &[started(1), stopped], &none);
+        assert!(told.iter().any(|fault| fault.contains("finished after a stop, and was not")), "{told:?}");
+        let told = judged(&begun, &[started(1), ended(1, &json!({ "how": "stopped" }))], &none);
+        assert!(told.iter().any(|fault| fault.contains("as stopped, and nobody asked")), "{told:?}");
     }
 
     /// Somebody asked a phase to end, and it finished its work: that counts, and it is not begun again.

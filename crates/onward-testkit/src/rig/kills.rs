@@ -18,17 +18,17 @@ use super::book::read_book;
 use super::deeds::{self, Manners};
 use super::judge::{self, Case, Disturbed};
 use super::lane::{DriverAtWork, Lane};
-use super::post::{self, Post, PostedWhat};
+use super::patience::{self, Patience};
+use super::post::{self, POST_MAX, Post, PostedWhat};
 use super::tree::{self, Process, ProcessKind};
 use crate::TestProject;
 use crate::process::{is_alive, send};
 use crate::sim::dice::Dice;
 
-/// How long one start may take, questions and limits included.
+/// How long one start may take, questions and limits included. All limits run slower on a busy machine.
 const DRIVER_MAX: Duration = Duration::from_mins(1);
 /// How long a driver may take after it was asked to stop: the contract's ten seconds, and room for a busy machine.
 const STOP_MAX: Duration = Duration::from_secs(20);
-const POST_MAX: Duration = Duration::from_secs(30);
 /// How long one seed may take at all.
 const SEED_MAX: Duration = Duration::from_mins(4);
 /// Starts of one plan. Every kill costs at most one, every question and every person one more.
@@ -69,6 +69,10 @@ pub struct KillsTold {
     pub tale: Vec<String>,
     /// Where the project is kept if something must not be.
     pub kept: Option<std::path::PathBuf>,
+    /// It was left before its end, because nobody waits any more: it says nothing.
+    pub given_up: bool,
+    /// The longest time until a driver noticed that its project was renamed.
+    pub longest_until_noticed: Duration,
 }
 
 /// How hard a seed is played.
@@ -76,12 +80,21 @@ pub struct KillsTold {
 pub struct Force {
     /// Kills in one seed at most.
     pub kills_max: u64,
+    pub strikes: Strikes,
 }
 
 impl Default for Force {
     fn default() -> Self {
-        Self { kills_max: 14 }
+        Self { kills_max: 14, strikes: Strikes::All }
     }
+}
+
+/// The kinds of strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strikes {
+    All,
+    /// The project is renamed, again and again, and drivers are killed, so that some have only just begun.
+    Renames,
 }
 
 struct Rig<'a> {
@@ -99,6 +112,7 @@ struct Rig<'a> {
     killed: BTreeSet<u32>,
     told: KillsTold,
     began: Instant,
+    patience: Patience,
     words: u32,
 }
 
@@ -120,10 +134,17 @@ pub fn play(binary: &Path, seed: u64, force: Force) -> KillsTold {
     let began = Instant::now();
     let (posts, kept, disturbed) = (Vec::new(), Vec::new(), Disturbed::default());
     let (waiting, killed) = (Vec::new(), BTreeSet::new());
-    let mut rig = Rig { project, binary, dice, lanes, posts, kept, waiting, disturbed, killed, told, began, words: 0 };
+    let (patience, words) = (Patience::new(SEED_MAX), 0);
+    let mut rig =
+        Rig { project, binary, dice, lanes, posts, kept, waiting, disturbed, killed, told, began, patience, words };
     rig.play(force);
-    if rig.told.faults.is_empty() {
+    if rig.told.faults.is_empty() && !patience::is_given_up() {
         rig.judge();
+    }
+    if patience::is_given_up() {
+        // What was cut off may look like anything.
+        rig.told.given_up = true;
+        rig.told.faults.clear();
     }
     if !rig.told.faults.is_empty() {
         rig.told.kept = Some(rig.project.keep());
@@ -136,8 +157,8 @@ impl Rig<'_> {
         let mut kills = force.kills_max / 2 + self.dice.below(force.kills_max / 2 + 1);
         let mut next_kill = self.soon(600);
         let mut next_post = self.soon(300);
-        while self.told.faults.is_empty() && !self.lanes.iter().all(|lane| lane.done) {
-            if self.began.elapsed() > SEED_MAX {
+        while self.goes_on() && !self.lanes.iter().all(|lane| lane.done) {
+            if self.patience.is_over() {
                 self.fault("it does not come to its end".to_owned());
             }
             self.look_after_drivers();
@@ -145,7 +166,7 @@ impl Rig<'_> {
             let now = Instant::now();
             if kills > 0 && now >= next_kill {
                 kills -= 1;
-                self.strike();
+                self.strike(force.strikes);
                 next_kill = self.soon(700);
             }
             if now >= next_post && self.posts.len() < POSTS_AT_ONCE_MAX {
@@ -155,10 +176,14 @@ impl Rig<'_> {
             sleep(STEP);
         }
         self.tell("all plans are done");
-        while self.told.faults.is_empty() && !self.posts.is_empty() {
+        while self.goes_on() && !self.posts.is_empty() {
             self.look_after_posts();
             sleep(STEP);
         }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.told.faults.is_empty() && !patience::is_given_up()
     }
 
     fn soon(&mut self, millis: u64) -> Instant {
@@ -194,8 +219,8 @@ impl Rig<'_> {
                 self.ended(at, code, &err);
                 continue;
             }
-            let hangs = work.asked.is_some_and(|asked| asked.elapsed() > STOP_MAX);
-            if hangs || work.since.elapsed() > DRIVER_MAX {
+            let hangs = work.asked.as_mut().is_some_and(Patience::is_over);
+            if hangs || work.patience.is_over() {
                 let what = if hangs { "a stop that was asked for" } else { "a start" };
                 let name = self.lanes[at].name.clone();
                 self.fault(format!("{what} of {name} does not come to its end"));
@@ -255,16 +280,17 @@ impl Rig<'_> {
             let text = format!("{} starts of {} do not bring it to its end", lane.starts, lane.name);
             return self.fault(text);
         }
-        lane.driver = Some(DriverAtWork { running: self.project.start(words), since: Instant::now(), asked: None });
+        let running = self.project.start(words);
+        let patience = Patience::new(DRIVER_MAX);
+        lane.driver = Some(DriverAtWork { running, since: Instant::now(), patience, asked: None });
     }
 
     /// The answer of a verb that only looks. It must come in any case.
     fn ask(&mut self, words: &[&str]) -> Value {
-        let ran = self.project.start(words).wait_within(POST_MAX);
-        match serde_json::from_str(&ran.out) {
-            Ok(value) if ran.code == 0 || ran.code == 10 => value,
-            Ok(_) | Err(_) => {
-                self.fault(format!("`onward {}` says {}: {}", words.join(" "), ran.code, crate::ran::tail(&ran.err)));
+        match patience::answer(self.project.start(words), POST_MAX) {
+            Ok(value) => value,
+            Err(fault) => {
+                self.fault(fault);
                 Value::Null
             }
         }
@@ -295,7 +321,7 @@ impl Rig<'_> {
         let mut waiting = Vec::new();
         for mut post in std::mem::take(&mut self.posts) {
             match post.running.ended() {
-                None if post.since.elapsed() > POST_MAX => {
+                None if post.patience.is_over() => {
                     self.fault(format!("the post {:?} does not come to its end", post.what));
                 }
                 None => waiting.push(post),
@@ -316,7 +342,10 @@ impl Rig<'_> {
 
 /// Kills.
 impl Rig<'_> {
-    fn strike(&mut self) {
+    fn strike(&mut self, strikes: Strikes) {
+        if strikes == Strikes::Renames {
+            return if self.dice.percent(30) { self.signal_a_driver() } else { self.rename_the_project() };
+        }
         match self.dice.below(100) {
             0..=29 => self.kill_one(),
             30..=44 => self.kill_after_an_effect(),
@@ -463,7 +492,7 @@ impl Rig<'_> {
         let Some(run) = self.lanes[at].run.clone() else { return };
         let Some(work) = &mut self.lanes[at].driver else { return };
         let pid = work.running.pid();
-        work.asked = Some(Instant::now());
+        work.asked = Some(Patience::new(STOP_MAX));
         *self.told.hits.entry(format!("{signal} driver")).or_default() += 1;
         self.tell(&format!("{signal} driver {pid}"));
         send(pid, signal);
@@ -527,8 +556,8 @@ impl Rig<'_> {
 
     /// Everything that was acknowledged is there.
     fn judge_posts(&mut self, run: &str, book: &[super::book::BookLine]) {
-        let ran = self.project.command(["state", "get", "--run", run]);
-        let state: Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let ran = patience::end_of(self.project.start(["state", "get", "--run", run]), POST_MAX);
+        let state: Value = ran.and_then(|ran| serde_json::from_str(&ran.out).ok()).unwrap_or_default();
         let log = self.ask(&["log", run, "--json"]);
         let names: BTreeSet<&str> =
             log["checkpoints"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::book::read_book;
 use super::deeds::OUTWARD;
+use super::patience::Patience;
 use crate::TestProject;
 use crate::running::Running;
 use crate::sim::dice::Dice;
@@ -14,8 +15,10 @@ use crate::sim::dice::Dice;
 pub(super) struct DriverAtWork {
     pub(super) running: Running,
     pub(super) since: Instant,
-    /// When it was asked to stop.
-    pub(super) asked: Option<Instant>,
+    /// How long it may take.
+    pub(super) patience: Patience,
+    /// How long it may take since it was asked to stop.
+    pub(super) asked: Option<Patience>,
 }
 
 /// One plan and its run.

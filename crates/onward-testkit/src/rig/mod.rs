@@ -12,6 +12,7 @@ pub mod faults;
 mod judge;
 pub mod kills;
 mod lane;
+mod patience;
 mod post;
 #[cfg(target_arch = "x86_64")]
 mod tracer;
@@ -21,5 +22,6 @@ pub use book::{BookLine, read_book};
 #[cfg(target_arch = "x86_64")]
 pub use calls::CallFault;
 pub use judge::Disturbed;
+pub use patience::{give_up, is_given_up};
 #[cfg(target_arch = "x86_64")]
 pub use tracer::{Aim, CallHit, Role, SeenCall, Traced};

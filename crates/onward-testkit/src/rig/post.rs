@@ -1,10 +1,14 @@
 //! Commands that tell a run something beside its driver, and what they were answered.
 
-use std::time::Instant;
+use std::time::Duration;
 
+use super::patience::Patience;
 use crate::TestProject;
 use crate::running::Running;
 use crate::sim::dice::Dice;
+
+/// How long a post may take.
+pub(super) const POST_MAX: Duration = Duration::from_secs(30);
 
 /// The item that is posted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +28,7 @@ pub(super) struct Post {
     pub(super) what: PostedWhat,
     pub(super) run: String,
     pub(super) running: Running,
-    pub(super) since: Instant,
+    pub(super) patience: Patience,
 }
 
 /// Something to post, as the dice say.
@@ -57,5 +61,5 @@ pub(super) fn start(project: &TestProject, run: &str, what: PostedWhat) -> Post 
     if what == PostedWhat::Approve {
         args.push("agree".to_owned());
     }
-    Post { what, run: run.to_owned(), running: project.start(args), since: Instant::now() }
+    Post { what, run: run.to_owned(), running: project.start(args), patience: Patience::new(POST_MAX) }
 }

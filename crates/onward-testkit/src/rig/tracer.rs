@@ -1,4 +1,4 @@
-//! Follows the processes of a command by ptrace, counts their system calls by role, and has one of them fail.
+//! Follows the processes of a command by ptrace, counts their system calls by role, and has one or several of them fail.
 //!
 //! Only processes that are the binary itself are followed: what a phase executes is let go at once, so a fault never reaches
 //! the ledger. A tracer is one thread: the kernel knows tracees by the thread that seized them.
@@ -51,6 +51,7 @@ pub struct Aim {
 /// The call that was hit.
 #[derive(Clone, Debug)]
 pub struct CallHit {
+    pub role: Role,
     pub call: &'static str,
     pub fault: CallFault,
     /// The arguments of the process.
@@ -69,14 +70,12 @@ pub struct SeenCall {
 /// The account of a tracer when all its processes are gone.
 #[derive(Debug, Default)]
 pub struct Traced {
-    pub hit: Option<CallHit>,
+    pub hits: Vec<CallHit>,
     pub seen: Vec<SeenCall>,
 }
 
 /// A command under a tracer.
 pub(super) struct Under {
-    /// The process id of the command.
-    pub(super) pid: u32,
     /// Its exit code as a shell gives it, once it has ended.
     pub(super) code: Receiver<i32>,
     thread: JoinHandle<Traced>,
@@ -90,21 +89,28 @@ impl Under {
 }
 
 /// Starts a command under a tracer. It must be the binary, called as `sh -c 'kill -STOP $$; exec "$@"' sh BINARY ARGS`.
-pub(super) fn start(mut command: Command, binary: &Path, aim: Option<Aim>) -> Under {
-    let binary = binary.to_path_buf();
-    let (tell_pid, pid) = channel();
+/// Without an aim every call is written down.
+pub(super) fn start(mut command: Command, binary: &Path, aims: &[Aim]) -> Under {
+    let (binary, aims) = (binary.to_path_buf(), aims.to_vec());
+    let (tell_started, started) = channel();
     let (tell_code, code) = channel();
     let thread = std::thread::spawn(move || {
         #[expect(clippy::zombie_processes, reason = "the tracer waits for it with all that it follows")]
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        tell_pid.send(child.id()).expect("the starter waits for it");
-        let mut tracer =
-            Tracer { binary, aim, lasting: None, all: HashMap::new(), own: Vec::new(), traced: Traced::default() };
+        tell_started.send(()).expect("the starter waits for it");
+        let mut tracer = Tracer {
+            binary,
+            aims,
+            lasting: Vec::new(),
+            all: HashMap::new(),
+            own: Vec::new(),
+            traced: Traced::default(),
+        };
         tracer.follow(&child, &tell_code);
         tracer.traced
     });
-    let pid = pid.recv().expect("the command starts");
-    Under { pid, code, thread }
+    started.recv().expect("the command starts");
+    Under { code, thread }
 }
 
 /// One process of the binary.
@@ -127,9 +133,9 @@ struct Tracee {
 
 struct Tracer {
     binary: PathBuf,
-    aim: Option<Aim>,
-    /// A call that goes on failing: in which of our processes, which one, and how.
-    lasting: Option<(usize, i64, Errno)>,
+    aims: Vec<Aim>,
+    /// Calls that go on failing: in which of our processes, which one, and how.
+    lasting: Vec<(usize, i64, Errno)>,
     all: HashMap<Pid, Tracee>,
     own: Vec<TracedProcess>,
     traced: Traced,
@@ -257,24 +263,24 @@ impl Tracer {
     /// Counts a call, and says how it shall fail.
     fn fault_for(&mut self, owner: usize, number: i64) -> Option<CallFault> {
         let call = calls::name(number)?;
-        if let Some((of, which, errno)) = self.lasting
-            && (of, which) == (owner, number)
-        {
-            return Some(CallFault::Once(errno));
+        let lasting = self.lasting.iter().find(|(of, which, _)| (*of, *which) == (owner, number));
+        if let Some((_, _, errno)) = lasting {
+            return Some(CallFault::Once(*errno));
         }
         let own = &mut self.own[owner];
         own.calls += 1;
         let seen = SeenCall { role: own.role, process: own.number, call: own.calls, number };
-        if self.aim.is_none() {
+        if self.aims.is_empty() {
             self.traced.seen.push(seen);
         }
-        let aim = self.aim.filter(|aim| (aim.role, aim.process, aim.call) == (seen.role, seen.process, seen.call))?;
+        let is_here = |aim: &&Aim| (aim.role, aim.process, aim.call) == (seen.role, seen.process, seen.call);
+        let aim = self.aims.iter().find(is_here)?;
         let ways = calls::ways(number);
         let fault = ways[usize::try_from(aim.way).expect("a small number") % ways.len()];
         if let CallFault::Lasting(errno) = fault {
-            self.lasting = Some((owner, number, errno));
+            self.lasting.push((owner, number, errno));
         }
-        self.traced.hit = Some(CallHit { call, fault, words: own.words.clone() });
+        self.traced.hits.push(CallHit { role: own.role, call, fault, words: own.words.clone() });
         Some(fault)
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn judges(phase: &Phase) -> bool {
         .is_some_and(|condition| ["always()", "failure()"].iter().any(|word| condition.as_str().contains(word)))
 }
 
-fn belongs_to_the_end(plan: &Plan, phase: &PhaseId) -> bool {
+pub(super) fn belongs_to_the_end(plan: &Plan, phase: &PhaseId) -> bool {
     let top = ancestors(plan, phase).pop().unwrap_or_else(|| phase.clone());
     plan.phase(&top).is_some_and(|phase| phase.closing)
 }

@@ -16,6 +16,10 @@ pub(super) struct PhaseFacts {
     pub(super) generation: u32,
     pub(super) failures: u32,
     pub(super) unknowns: u32,
+    /// The last end was counted as a failure when it was recorded.
+    pub(super) counted: bool,
+    /// Only a person can say what became of it.
+    pub(super) in_doubt: bool,
     pub(super) parked: bool,
     /// The last end of a phase with a probe, until the probe has spoken.
     pub(super) unprobed: Option<Unprobed>,

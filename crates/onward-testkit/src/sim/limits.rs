@@ -8,8 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{LimitHit, Outcome};
 use onward_core::id::PhaseId;
 use onward_core::input::{AttemptEnd, Bounds, ClosedElsewhere, LastWords};
-use onward_core::plan::{Limit, LossKind, Phase, Plan, Rate, WhenLimited};
+use onward_core::plan::{Body, Limit, LossKind, Phase, Plan, Rate, WhenLimited};
 
+use super::agents;
 use super::dice::Dice;
 use super::world::Machine;
 
@@ -24,11 +25,22 @@ pub(super) fn random_limits(dice: &mut Dice) -> BTreeMap<String, Limit> {
             rate: dice.percent(30).then(|| Rate { count: 2, window: Duration::from_secs(1 + dice.below(60)) }),
             when_limited: *dice.pick(&[WhenLimited::Wait, WhenLimited::Wait, WhenLimited::Pause, WhenLimited::Fail]),
             max_wait: Duration::from_secs(dice.below(3600)),
+            budget: if dice.percent(10) { agents::random_budget(dice) } else { None },
             ..Limit::default()
         };
         (name.to_owned(), limit)
     });
-    all.into()
+    all.into_iter().chain(agents::random_limit(dice)).collect()
+}
+
+/// The limits that a phase draws on, that of its agent's name among them.
+pub(super) fn drawn_on(phase: &Phase) -> Vec<&str> {
+    let named = phase.limits.iter().map(String::as_str);
+    let own = match &phase.body {
+        Body::Agent(block) => block["use"].as_str().filter(|name| ["claude-code", "codex"].contains(name)),
+        Body::Run { .. } | Body::Approval(_) | Body::External(_) | Body::Uses(_) => None,
+    };
+    named.chain(own).collect()
 }
 
 pub(super) fn random_claims(dice: &mut Dice, phase: Phase) -> Phase {
@@ -40,12 +52,13 @@ pub(super) fn random_claims(dice: &mut Dice, phase: Phase) -> Phase {
 /// Now and then a driver may not wait, or not work, for long.
 pub(super) fn bounds(machine: &mut Machine, start: u32) -> Bounds {
     if start >= HURRY_STARTS_MAX {
-        return Bounds::default();
+        let budget_nano_usd = agents::budget_of_a_start(&mut machine.dice, start);
+        return Bounds { budget_nano_usd, ..Bounds::default() };
     }
     let wait_limit = machine.dice.percent(20).then(|| Duration::from_secs(machine.dice.below(3) * 60));
     let seconds = i64::try_from(machine.dice.below(200)).expect("small");
     let deadline = machine.dice.percent(10).then(|| machine.now + SignedDuration::from_secs(seconds));
-    Bounds { wait_limit, deadline, budget_nano_usd: None }
+    Bounds { wait_limit, deadline, budget_nano_usd: agents::budget_of_a_start(&mut machine.dice, start) }
 }
 
 /// Now and then another run has hit a limit.
@@ -102,14 +115,14 @@ impl ClosedLimits {
         let own = self.phases.remove(id);
         assert!(own.is_none_or(|until| until <= at), "C7: {id} is started at {at}, before its reset at {own:?}");
         let others: Vec<&Phase> = open.iter().map(|other| plan.phase(other).expect("of the plan")).collect();
-        for name in &phase.limits {
+        for name in drawn_on(phase) {
             let until = self.limits.get(name);
             assert!(until.is_none_or(|until| *until <= at), "C7: {id} is started at {at}, {name} opens at {until:?}");
             let Some(limit) = plan.limits.get(name) else { continue };
-            let busy = others.iter().filter(|other| other.limits.contains(name)).count();
+            let busy = others.iter().filter(|other| drawn_on(other).contains(&name)).count();
             let max = limit.max_parallel.map_or(usize::MAX, |max| max as usize);
             assert!(busy < max, "A3: {id} is started while {busy} draw on {name}, and {max} may");
-            let starts = self.starts.entry(name.clone()).or_default();
+            let starts = self.starts.entry(name.to_owned()).or_default();
             starts.push(at);
             // The clock went back: what was before it says nothing about a span of time any more.
             if starts.iter().any(|start| *start > at) {

@@ -1,6 +1,7 @@
 //! The simulator: random plans on a simulated machine, driven by the real driver over the real core, killed between any
 //! two steps. A seed gives a world; what goes wrong in it goes wrong again.
 
+mod agents;
 mod compound;
 pub(crate) mod dice;
 mod external_phases;
@@ -18,6 +19,7 @@ mod shared;
 mod silence;
 mod store;
 mod surroundings;
+mod worktrees;
 mod world;
 
 pub use oracle::Coverage;

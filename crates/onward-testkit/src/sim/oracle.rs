@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use onward_core::event::{Event, LimitHit, Recorded, RestoredState};
+use onward_core::failure::FailureCode;
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Body, Effects, Phase, Plan, globs};
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record};
 
+use self::agents::{AgentFacts, CallForgotten, Purse};
+use self::calls::CallFacts;
+use self::worktrees::{TreeFacts, works_apart};
 use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{PhaseFacts, Unprobed};
 use super::limits::ClosedLimits;
@@ -20,11 +24,15 @@ use super::shared::SharedIds;
 use super::silence::Silence;
 use super::surroundings::SurroundingsFacts;
 
+mod agents;
+mod calls;
 mod comparison;
 mod effects;
 mod ends;
 mod external_phases;
 mod phases;
+mod settled;
+mod worktrees;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -44,6 +52,8 @@ pub(super) struct Oracle {
     /// Commits that were begun.
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
+    /// Phases that consist of others, are over, and of which nobody wanted anything when the driver began.
+    settled: BTreeSet<PhaseId>,
     replans: Revisions,
     closed: ClosedLimits,
     silence: Silence,
@@ -51,6 +61,16 @@ pub(super) struct Oracle {
     pub(super) markers: MarkerFacts,
     pub(super) notices: NoticeFacts,
     pub(super) surroundings: SurroundingsFacts,
+    agents: BTreeMap<PhaseId, AgentFacts>,
+    purse: Purse,
+    calls: BTreeMap<PhaseId, CallFacts>,
+    trees: BTreeMap<PhaseId, TreeFacts>,
+    /// Phases that are no agent's any more, with what an agent did for them in a worktree.
+    disowned: BTreeSet<PhaseId>,
+    /// Attempts whose files are really in the project.
+    really_integrated: BTreeSet<(PhaseId, Attempt)>,
+    /// The commit that was begun and has not ended.
+    committing: Option<u32>,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -71,6 +91,7 @@ impl Oracle {
             composed: Composed::default(),
             commits: BTreeSet::new(),
             jobs: None,
+            settled: BTreeSet::new(),
             replans: Revisions::default(),
             closed: ClosedLimits::default(),
             silence: Silence::default(),
@@ -78,6 +99,13 @@ impl Oracle {
             markers: MarkerFacts::default(),
             notices: NoticeFacts::default(),
             surroundings: SurroundingsFacts::default(),
+            agents: BTreeMap::new(),
+            purse: Purse::default(),
+            calls: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            disowned: BTreeSet::new(),
+            really_integrated: BTreeSet::new(),
+            committing: None,
             coverage: Coverage::new(),
             trace: None,
         }
@@ -128,14 +156,26 @@ impl Oracle {
     fn fold(&mut self, recorded: &Recorded) {
         self.note(recorded);
         match &recorded.event {
-            Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
-            Event::AttemptStarted { phase, attempt, generation, .. } => {
-                self.attempt_started(phase, *attempt, *generation, recorded.at);
+            Event::DriverStarted { jobs, bounds, .. } => {
+                self.jobs = *jobs;
+                self.probes_are_asked_again();
+                self.purse.most_nano_usd = bounds.budget_nano_usd.or(self.purse.most_nano_usd);
             }
-            Event::AttemptEnded { phase, attempt, outcome, error, ended_at, .. } => {
-                self.attempt_ended(phase, *attempt, outcome, *ended_at);
-                if error.is_some() {
-                    self.gave_out_nonsense(phase);
+            Event::AttemptStarted { phase, attempt, generation, agent, .. } => {
+                self.attempt_started(phase, *attempt, *generation, recorded.at);
+                let definition = self.plan.phase(phase).expect("of the plan").clone();
+                self.agent_started(&definition, *attempt, agent.as_deref());
+                self.worktree_of_an_attempt(&definition, *attempt);
+            }
+            Event::AttemptEnded { phase, attempt, outcome, error, ended_at, agent, answer_given, .. } => {
+                let calls = self.calls.entry(phase.clone()).or_default();
+                let end = calls::EndOfACall { outcome, ended: agent.as_deref(), given: *answer_given };
+                let forgotten = calls.ended(&end);
+                let forgotten = if forgotten { CallForgotten::Yes } else { CallForgotten::No };
+                let agent = agent.as_deref().map(|ended| (ended, forgotten));
+                self.attempt_ended(phase, *attempt, outcome, *ended_at, agent);
+                if let Some(error) = error.as_ref().filter(|error| error.code == FailureCode::BadOutputs) {
+                    self.gave_out_nonsense(phase, error);
                 }
             }
             event @ (Event::PhaseCompleted { .. }
@@ -145,22 +185,28 @@ impl Oracle {
             Event::RetryScheduled { phase, .. } => self.retried(phase),
             Event::RunEnded { .. } => self.nothing_is_at_work(),
             Event::LimitHit(hit) => self.limit_hit(hit),
-            Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
+            Event::PhaseProbed { phase, answer, error } => self.probed(phase, *answer, error.as_ref()),
             Event::PhaseInDoubt { phase } => self.in_doubt(phase),
             event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
                 self.fold_of_external_phases(event);
             }
-            Event::PlanRevised(revised) => self.revised(&revised.plan),
+            Event::RewindBegun(_) => self.nothing_is_halfway("the run is rewound"),
+            Event::RunArchived => self.nothing_is_halfway("the run is put away"),
+            Event::PlanRevised(revised) => {
+                self.nothing_is_halfway("the edited plan counts");
+                self.revised(&revised.plan);
+            }
             Event::CommitBegun { number, .. } => self.commit_begun(*number),
+            Event::CommitMade { .. } | Event::CommitLeft { .. } => self.committing = None,
+            Event::CallAsked { phase } => self.call_asked(phase),
+            Event::CallAnswered { phase, answer, .. } => self.call_answered(phase, *answer),
+            Event::WorktreeChanged { phase, fact } => self.worktree_changed(phase, fact),
             Event::RunRewound(rewound) => self.rewound(rewound.restored.as_ref()),
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
             Event::MarkersTaken { completed, skipped } => self.markers_taken(completed, skipped),
             Event::RunStarted(_)
-            // No world of the simulator has an agent.
-            | Event::CallAsked { .. }
-            | Event::CallAnswered { .. }
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. }
@@ -168,19 +214,16 @@ impl Oracle {
             | Event::ReplanAllowed
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }
+            | Event::PlanningPaid { .. }
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
             | Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
-            | Event::CommitMade { .. }
-            | Event::CommitLeft { .. }
-            | Event::RewindBegun(_)
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
-            | Event::WorktreeChanged { .. }
             | Event::Shared { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }
@@ -193,7 +236,6 @@ impl Oracle {
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }
             | Event::RunStopped { .. }
-            | Event::RunArchived
             | Event::RunPaused { .. }
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
@@ -202,6 +244,7 @@ impl Oracle {
 
     fn commit_begun(&mut self, number: u32) {
         assert!(self.commits.insert(number), "commit {number} was begun twice");
+        self.committing = Some(number);
     }
 
     fn nothing_is_at_work(&self) {
@@ -227,6 +270,8 @@ impl Oracle {
 
     fn rewound(&mut self, restored: Option<&RestoredState>) {
         self.composed.main_ended &= restored.is_none();
+        self.committing = None;
+        self.settled.clear();
         for back in restored.iter().flat_map(|restored| &restored.phases) {
             self.put_back(back);
         }
@@ -245,13 +290,15 @@ impl Oracle {
             (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
             // Somebody who took it up meanwhile is to look at it anew.
             facts.begun = false;
+            self.calls.entry(phase.clone()).or_default().waits = false;
         }
+        self.what_is_halfway_stays_as_it_is(plan);
         self.revised(plan);
     }
 
     fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
         let plan = self.plan.phase(phase).expect("of the plan").clone();
-        assert!(matches!(plan.body, Body::Run { .. }), "{phase} is for others to do");
+        assert!(matches!(plan.body, Body::Run { .. } | Body::Agent(_)), "{phase} is for others to do");
         self.composed.may_start(&self.plan, phase);
         self.was_asked_about(phase);
         self.needs_are_met(phase);
@@ -263,8 +310,11 @@ impl Oracle {
         assert!(open.len() < limit, "more than {limit} phases side by side");
         let taken: Vec<PhaseId> = open.into_iter().chain(self.at_work_elsewhere()).collect();
         for other in &taken {
-            let writes = &self.plan.phase(other).expect("of the plan").writes;
-            let collide = plan.writes.iter().any(|a| writes.iter().any(|b| globs::may_overlap(a, b)));
+            let other_plan = self.plan.phase(other).expect("of the plan");
+            // What is written in a worktree of one's own is in nobody's way.
+            let apart = works_apart(&plan) || works_apart(other_plan);
+            let writes = &other_plan.writes;
+            let collide = !apart && plan.writes.iter().any(|a| writes.iter().any(|b| globs::may_overlap(a, b)));
             assert!(!collide, "{phase} and {other} write the same files side by side");
         }
         self.closed.started(&self.plan, &plan, &taken, at);
@@ -282,6 +332,7 @@ impl Oracle {
         (facts.key, facts.rewound_since, facts.need_not_ask) = (Some(generation), false, false);
         assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
+        self.disowned.remove(phase);
     }
 
     /// Phases that others have said to be at work on. A probe may have seen meanwhile that one of them is done.
@@ -312,6 +363,12 @@ impl Oracle {
         for child in children {
             self.facts.entry(child.id.clone()).or_insert_with(|| PhaseFacts { generation: 1, ..PhaseFacts::default() });
         }
+        // A child that an agent did before the plan was revised may be a command's now.
+        let plan = self.plan.clone();
+        self.agents_become_others(&plan);
+        for child in children.iter().filter(|child| self.disowned.contains(&child.id)) {
+            self.facts.get_mut(&child.id).expect("it was just made").unprobed = None;
+        }
     }
 
     fn parts<'a>(&'a self, phase: &PhaseId) -> impl Iterator<Item = &'a PhaseId> {
@@ -325,15 +382,20 @@ impl Oracle {
             let facts = self.facts.get_mut(phase).expect("of the plan");
             assert!(facts.open.is_none() && facts.failures > 0, "{phase} hits a limit without an end");
             facts.failures -= 1;
+            self.agent_was_limited(phase);
         }
         self.closed.hit(hit);
     }
 
     fn retried(&self, phase: &PhaseId) {
         self.was_asked_about(phase);
+        self.agent_may_be_retried(phase);
         let max = self.plan.phase(phase).expect("of the plan").retry.max;
         let failures = self.facts[phase].failures;
-        assert!(failures <= max, "I6: {phase} is retried {failures} times, {max} are allowed");
+        assert!(
+            failures <= max || self.agent_goes_on(phase),
+            "I6: {phase} is retried {failures} times, {max} are allowed"
+        );
     }
 
     /// A person is asked, and the next driver asks the probe again before anybody has spoken.
@@ -345,10 +407,19 @@ impl Oracle {
             "{phase} is asked about again, though a person said what is to be done"
         );
         facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
-        facts.must_ask = false;
+        (facts.must_ask, facts.in_doubt) = (false, true);
+    }
+
+    /// A new driver asks the probes again that could not tell.
+    fn probes_are_asked_again(&mut self) {
+        for (phase, facts) in &mut self.facts {
+            facts.in_doubt &= self.plan.phase(phase).is_none_or(|phase| phase.done_when.is_empty());
+        }
     }
 
     fn revised(&mut self, plan: &Plan) {
+        self.settled.clear();
+        self.agents_become_others(plan);
         for phase in &plan.phases {
             let new = || PhaseFacts { generation: 1, ..PhaseFacts::default() };
             let facts = self.facts.entry(phase.id.clone()).or_insert_with(new);
@@ -361,7 +432,12 @@ impl Oracle {
                 }
                 Body::Approval(_) | Body::Uses(_) => false,
             };
-            facts.unprobed = facts.unprobed.filter(|_| proves);
+            facts.unprobed = facts.unprobed.filter(|_| proves && !self.disowned.contains(&phase.id));
+            if !matches!(phase.body, Body::Agent(_))
+                && let Some(calls) = self.calls.get_mut(&phase.id).filter(|calls| calls.waits)
+            {
+                calls.ask_no_more();
+            }
         }
         self.plan = plan.clone();
         self.composed.revised(plan);

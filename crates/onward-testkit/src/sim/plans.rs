@@ -11,7 +11,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
-use super::{limits, markers, notices, replans, surroundings};
+use super::{agents, limits, markers, notices, replans, surroundings};
 
 const PHASES_MAX: u64 = 9;
 
@@ -29,6 +29,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         used: BTreeMap::from([(INNER.to_owned(), inner(dice))]),
         replan: Some(replans::random_keys(dice)),
         limits: limits::random_limits(dice),
+        default_agent: dice.percent(20).then(|| agents::random_block(dice)),
         ..Plan::new("sim", "run")
     };
     let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
@@ -129,7 +130,11 @@ fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
         ..Phase::new(id, body(dice))
     };
     let phase = limits::random_claims(dice, phase);
-    if matches!(phase.body, Body::Run { .. }) { surroundings::random_requirements(dice, phase) } else { phase }
+    if matches!(phase.body, Body::Run { .. } | Body::Agent(_)) {
+        surroundings::random_requirements(dice, phase)
+    } else {
+        phase
+    }
 }
 
 /// Mostly work of our own; now and then somebody else's.
@@ -149,6 +154,7 @@ pub(super) fn body(dice: &mut Dice) -> Body {
             heartbeat: patience,
             if_silent: *dice.pick(&[IfSilent::Wait, IfSilent::Pause, IfSilent::Fail, IfSilent::Ask]),
         }),
+        30..=49 => Body::Agent(agents::random_block(dice)),
         _ => Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] },
     }
 }

@@ -25,7 +25,7 @@ use super::dice::Dice;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
-use super::{external_phases, limits, markers, plans, replans, rewind, shared, store, world};
+use super::{agents, external_phases, limits, markers, plans, replans, rewind, shared, store, worktrees, world};
 
 /// Kills in one world at most, and starts before it must have come to its end.
 const KILLS_MAX: u64 = 12;
@@ -128,7 +128,8 @@ impl Keeping {
         let mut machine = self.machine.lock().expect(ALONE);
         let said = if machine.dice.percent(8) { external_phases::word(run, &mut machine.dice) } else { None };
         let wish = machine.dice.percent(2).then_some(Posted::Checkpoint { name: None });
-        for posted in said.into_iter().chain(wish) {
+        let plan = if machine.dice.percent(1) { agents::asks_for_a_plan(run) } else { None };
+        for posted in said.into_iter().chain(wish).chain(plan) {
             let id = format!("beside{}", machine.posts.len() + machine.words.len());
             let body = serde_json::to_vec(&posted).expect("plain data");
             self.store.post(&run.id, &id, machine.now, body).expect("a store in memory");
@@ -232,6 +233,13 @@ impl Story {
                 return None;
             }
         };
+        let run = match worktrees::end_what_is_halfway(&self.machine, &mut store, &lease, &mut world, (run, &begin)) {
+            Ok(run) => run,
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "whoever sees to files gave up: {why}");
+                return None;
+            }
+        };
         let run = match self.speak_if_nobody_drives(&mut store, &lease, &mut world, run) {
             Ok(run) => run,
             Err(why) => {
@@ -242,6 +250,7 @@ impl Story {
         let choices = rewind::still_legal(&run, &begin);
         let resumption = rewind::still_possible(&run, begin.resumption);
         let begin = Begin { choices, resumption, ..begin };
+        self.machine.lock().expect(ALONE).oracle.a_driver_begins(&run, &begin);
         let found = self.store.inbox(&self.id, usize::MAX).expect("readable");
         self.machine.lock().expect(ALONE).waiting = found.into_iter().map(|item| item.id).collect();
         let mut watch = EventWatch(self.machine.clone());
@@ -292,7 +301,9 @@ impl Story {
             let asks = phase.on_failure == Some(plan::PhaseFailure::Ask);
             let given_up =
                 state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked || asks { 50 } else { 8 });
-            let settle = state.in_doubt || given_up || replans::person_speaks(run, &phase.id, &mut machine.dice);
+            let conflict = state.conflict().is_some() && machine.dice.percent(60);
+            let settle =
+                state.in_doubt || given_up || conflict || replans::person_speaks(run, &phase.id, &mut machine.dice);
             let redo = state.is_finished() && start < 20 && machine.dice.percent(3);
             let after_all = state.status == PhaseStatus::Skipped && machine.dice.percent(5);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
@@ -314,7 +325,7 @@ impl Story {
             head: Some(machine.git.head()),
             environment: BTreeMap::new(),
             renew: machine.dice.percent(70),
-            resumption: Self::resumption(run, &choices, &mut machine.dice),
+            resumption: Self::resumption(run, &choices, start, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),
             closed: limits::elsewhere(&mut machine),
             busy: (lease.epoch() % 7 == 3).then(|| Box::new(BusyGroup { group: "sim".to_owned(), by: None })),
@@ -323,7 +334,7 @@ impl Story {
     }
 
     /// Now and then work is undone, one phase alone is wanted, or the plan was edited.
-    fn resumption(run: &Run, choices: &[(PhaseId, Choice)], dice: &mut Dice) -> Resumption {
+    fn resumption(run: &Run, choices: &[(PhaseId, Choice)], start: u32, dice: &mut Dice) -> Resumption {
         let ids: Vec<PhaseId> = run.phases().map(|(phase, _)| phase.id.clone()).collect();
         let from = dice.percent(3).then(|| dice.pick(&ids).clone());
         let needs_met = |id: &PhaseId| {
@@ -339,7 +350,12 @@ impl Story {
             .percent(3)
             .then(|| dice.pick(&ids).clone())
             .filter(|id| choices.is_empty() && from.is_none() && needs_met(id));
-        let revised = dice.percent(5).then(|| Box::new(revised(run, dice)));
+        let more_money = start >= limits::HURRY_STARTS_MAX && !run.used_up_budgets().is_empty();
+        let revised = if more_money {
+            Some(Box::new(agents::with_more_money(run)))
+        } else {
+            dice.percent(5).then(|| Box::new(revised(run, dice)))
+        };
         let world = dice.percent(20).then(Box::default);
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
         let accepted = kept.map(|(phase, _)| (phase.id.clone(), Evidence::default())).collect();
@@ -526,6 +542,12 @@ fn object(value: Value) -> Map<String, Value> {
 /// The plan with a phase more, with its phases in another order, or with one that is another kind of work.
 fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
     let mut plan = run.plan().clone();
+    // Rare by itself: its files are halfway into the project, and it becomes another kind of work.
+    if let Some(phase) = worktrees::halfway(run).filter(|_| dice.percent(60)) {
+        let edited = plan.phases.iter_mut().find(|one| one.id == phase).expect("of the plan");
+        edited.body = plans::body(dice);
+        return PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
+    }
     match dice.below(100) {
         0..=44 => {
             let phase = plans::another_phase(dice, &plan);

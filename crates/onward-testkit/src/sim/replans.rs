@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use onward_core::event::Event;
 use onward_core::id::PhaseId;
 use onward_core::input::{Consent, Input, Posted};
 use onward_core::plan::{Body, MayEdit, Plan, ReplanKeys, ReplanWhen, digest_of_all};
 use onward_core::run::Run;
-use onward_core::run::replans::Stage;
+use onward_core::run::replans::{PlanMaker, Stage};
 use onward_engine::{Committer, Error, KeepNothing, Result};
 use onward_store::Lease;
 
@@ -23,7 +24,7 @@ pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
         max_per_phase: Some(small(dice, 4)),
         may_edit: Some(*dice.pick(&[MayEdit::Downstream, MayEdit::Pending, MayEdit::All])),
         approval: Some(dice.percent(25)),
-        run: dice.percent(90).then(|| "replan".to_owned()),
+        run: dice.percent(75).then(|| "replan".to_owned()),
         when: Some(match dice.below(10) {
             0 => vec![ReplanWhen::Failed],
             1 => vec![ReplanWhen::TooComplex],
@@ -40,6 +41,15 @@ pub(super) fn command(machine: &mut Machine, run: &Run, phase: &PhaseId) -> Resu
     machine.oracle.may_replan(run, phase);
     if machine.dice.percent(30) {
         return Ok(None);
+    }
+    if let Some(PlanMaker::Agent(work)) = run.plan_maker(phase)
+        && machine.dice.percent(15)
+    {
+        let seconds = i64::try_from(machine.dice.below(200)).expect("small");
+        let until = machine.dice.percent(60).then(|| machine.now + SignedDuration::from_secs(seconds));
+        machine.tick()?;
+        let (phase, said) = (phase.clone(), "You have hit your usage limit".to_owned());
+        return Ok(Some(Input::ReplanLimited { phase, agent: work.agent, until, said }));
     }
     let plan = match machine.dice.below(10) {
         0 => Err("the replan command ended with code 1".to_owned()),

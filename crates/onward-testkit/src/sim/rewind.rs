@@ -6,9 +6,10 @@ use onward_core::event::{FilesBack, Outcome};
 use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
+use onward_core::run::worktrees::WorktreeStage;
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::rewind_steps::{self, NotBack};
-use onward_engine::{Committer, KeepNothing, Result, RewindSince, World};
+use onward_engine::{Committer, KeepNothing, Result, RewindSince, World, integration_steps};
 use onward_store::{CheckpointFilter, Lease, Page, Store};
 
 use super::store::FaultyStore;
@@ -53,6 +54,7 @@ pub(super) fn maybe(
     let present = run.vcs.undoable.last().filter(|_| undo).map(|last| read(store, &last.to));
     let wish = rewind_steps::RewindWish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
     let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
+    integration_steps::end(&mut hand, world.tree(), now)?;
     rewind_steps::begin(&mut hand, world, ends, &wish, now)?;
     let _ = rewind_steps::finish(&mut hand, world, &to, RewindSince::Now, now)?;
     Ok(run)
@@ -66,7 +68,13 @@ pub(super) fn still_legal(run: &Run, begin: &Begin) -> Vec<(PhaseId, Choice)> {
         let at_work = run.running().any(|(part, _)| compound::ancestors(run.plan(), &part.id).contains(phase));
         at_work || matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
     };
+    // The next driver ends first what was begun to be put into the project.
+    let is_coming_in = |phase: &PhaseId| {
+        let own = run.phase_state(phase).and_then(|state| state.own.as_deref());
+        own.is_some_and(|own| matches!(own.stage, WorktreeStage::Begun(_)))
+    };
     let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
+        _ if is_coming_in(phase) => false,
         Choice::Retry | Choice::RetryClean => true,
         Choice::Skip => !over(phase),
         // A person has to approve it; nobody takes it as done.

@@ -116,7 +116,7 @@ impl SurroundingsFacts {
 }
 
 impl Machine {
-    /// It is looked whether what a phase requires is there.
+    /// The requirements of a phase are checked.
     pub(super) fn require(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
         self.tick()?;
         self.is_durable(run);

@@ -14,10 +14,12 @@ use onward_core::run::notices::DueNotice;
 use onward_core::view::{self, Alive, StatusView};
 use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSince, TreeWorld, World};
 
+use super::agents::{self, AccountHeard, AgentAtWork, Clients};
 use super::dice::Dice;
 use super::git::SimulatedGit;
 use super::limits;
 use super::oracle::Oracle;
+use super::worktrees::SimulatedWorktrees;
 use super::{external_phases, replans};
 
 /// The machine as driver, store and world share it.
@@ -47,6 +49,8 @@ pub(super) struct Machine {
     /// Messages that this driver found: whoever left them may be dead, and the driver before it is.
     pub(super) waiting: Vec<String>,
     pub(super) git: SimulatedGit,
+    clients: Clients,
+    pub(super) worktrees: SimulatedWorktrees,
 }
 
 /// An attempt's process with its attendant.
@@ -57,6 +61,9 @@ struct SimulatedProcess {
     asked: Option<(StopRequest, Urgency)>,
     /// It does not hear that it is to end, and finishes its work if it is soon done.
     deaf: bool,
+    agent: Option<AgentAtWork>,
+    /// It works in a worktree of its own.
+    apart: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +95,8 @@ impl Machine {
             words: Vec::new(),
             waiting: Vec::new(),
             git: SimulatedGit::default(),
+            clients: Clients::default(),
+            worktrees: SimulatedWorktrees::default(),
         }
     }
 
@@ -146,7 +155,7 @@ impl Machine {
                 let outcome =
                     process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done });
                 process.state = ProcessState::Exited { outcome, at: *until };
-                self.git.tree += 1;
+                self.git.tree += u64::from(!process.apart);
             }
         }
     }
@@ -166,15 +175,35 @@ impl Machine {
         self.let_end();
     }
 
-    fn spawn(&mut self, phase: &PhaseId, attempt: Attempt) {
-        let living: Vec<Attempt> = self
-            .attempts
-            .iter()
-            .filter(|((other, _), process)| other == phase && matches!(process.state, ProcessState::AtWork { .. }))
-            .map(|((_, number), _)| *number)
-            .collect();
-        self.oracle.spawned(phase, attempt, &living);
-        let outcome = match self.dice.below(100) {
+    fn spawn(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) {
+        let living = self.attempts.iter().filter(|(_, process)| matches!(process.state, ProcessState::AtWork { .. }));
+        let same: Vec<Attempt> =
+            living.clone().filter(|((other, _), _)| other == phase).map(|((_, number), _)| *number).collect();
+        self.oracle.spawned(phase, attempt, &same);
+        let in_use: Vec<String> = living.filter_map(|(_, process)| process.agent.as_ref()?.session.clone()).collect();
+        let (outcome, agent) = match agents::begin(&mut self.dice, &mut self.clients, run, phase, self.now) {
+            Some((outcome, agent)) => (outcome, Some(agent)),
+            None => (self.random_outcome(), None),
+        };
+        let state = run.phase_state(phase).expect("of the plan");
+        if let Some(known) = state.agent.as_deref().filter(|_| agent.is_some()) {
+            self.oracle.answers_reach_the_agent(phase, &known.calls);
+        }
+        self.oracle.is_where_it_works(run, phase);
+        let apart = state.is_apart();
+        let session = agent.as_ref().and_then(|agent| agent.session.as_ref());
+        assert!(
+            session.is_none_or(|one| !in_use.contains(one)),
+            "{phase} writes in {session:?} beside another process"
+        );
+        let seconds = i64::try_from(self.dice.below(40)).expect("small");
+        let state = ProcessState::AtWork { until: self.now + SignedDuration::from_secs(seconds), outcome };
+        let process = SimulatedProcess { state, boot: self.boot, asked: None, deaf: false, agent, apart };
+        self.attempts.insert((phase.clone(), attempt), process);
+    }
+
+    fn random_outcome(&mut self) -> Outcome {
+        match self.dice.below(100) {
             0..=69 => Outcome::Exited { code: 0 },
             70..=76 => Outcome::Exited { code: 75 },
             77..=84 => Outcome::Exited { code: 1 },
@@ -183,11 +212,7 @@ impl Machine {
             90..=93 => Outcome::Killed { signal: 9 },
             94..=96 => Outcome::TimedOut,
             _ => Outcome::CouldNotStart { reason: "no room".to_owned() },
-        };
-        let seconds = i64::try_from(self.dice.below(40)).expect("small");
-        let state = ProcessState::AtWork { until: self.now + SignedDuration::from_secs(seconds), outcome };
-        self.attempts
-            .insert((phase.clone(), attempt), SimulatedProcess { state, boot: self.boot, asked: None, deaf: false });
+        }
     }
 }
 
@@ -215,11 +240,7 @@ impl Eyes {
         let machine = self.machine.lock().expect(ALONE);
         let mut over = Vec::new();
         self.in_flight.retain(|key| {
-            let end = match &machine.attempts.get(key).expect("it was started").state {
-                ProcessState::AtWork { .. } => return true,
-                ProcessState::Exited { outcome, at } => end(outcome.clone(), *at),
-                ProcessState::Lost => AttemptEnd::bare(Outcome::Unknown),
-            };
+            let Some(end) = machine.attempts.get(key).expect("it was started").end() else { return true };
             over.push(Input::AttemptEnded { phase: key.0.clone(), attempt: key.1, end });
             false
         });
@@ -230,6 +251,23 @@ impl Eyes {
 /// Whether what an attempt that ended at this time gives out cannot be read.
 pub(super) fn gives_out_nonsense(at: Timestamp) -> bool {
     at.as_second() % 29 == 0
+}
+
+impl SimulatedProcess {
+    /// The end that its attendant tells; none while it is at work.
+    fn end(&self) -> Option<AttemptEnd> {
+        let (heard, end) = match &self.state {
+            ProcessState::AtWork { .. } => return None,
+            ProcessState::Lost => (AccountHeard::LittleOrNothing, AttemptEnd::bare(Outcome::Unknown)),
+            ProcessState::Exited { outcome, at } => {
+                let ended_before = self.asked.is_some() && !self.deaf;
+                let heard = if ended_before { AccountHeard::AsFarAsItCame } else { AccountHeard::Everything };
+                (heard, end(outcome.clone(), *at))
+            }
+        };
+        let end = agents::told_by(self.agent.as_ref(), heard, end);
+        Some(end)
+    }
 }
 
 fn end(outcome: Outcome, at: Timestamp) -> AttemptEnd {
@@ -261,7 +299,10 @@ impl World for Eyes {
         machine.oracle.may_perform(run, phase, attempt);
         let unanswered = machine.waiting.iter().find(|id| !machine.oracle.answered.contains(*id));
         assert_eq!(unanswered, None, "something is started before what waits is answered");
-        machine.spawn(phase, attempt);
+        if run.wants_a_worktree(phase) {
+            return machine.begin_worktree(run, phase, attempt).map(Some);
+        }
+        machine.spawn(run, phase, attempt);
         if machine.dice.percent(2) {
             // The attendant dies before it executes anything, and everybody can see that.
             machine.attempts.remove(&key);
@@ -282,18 +323,13 @@ impl World for Eyes {
         let started_in =
             run.phase_state(phase).and_then(|state| state.attempt.as_ref()).map(|running| running.boot.clone());
         let phase = phase.clone();
-        Ok(match machine.attempts.get(&key) {
-            Some(SimulatedProcess { state: ProcessState::AtWork { .. }, boot, .. }) => {
-                assert_eq!(*boot, machine.boot, "a process does not survive a reboot");
+        Ok(match machine.attempts.get(&key).map(|process| (process.end(), process.boot)) {
+            Some((None, boot)) => {
+                assert_eq!(boot, machine.boot, "a process does not survive a reboot");
                 self.in_flight.insert(key);
                 Input::AttemptFound { phase, attempt, alive: true }
             }
-            Some(SimulatedProcess { state: ProcessState::Exited { outcome, at }, .. }) => {
-                Input::AttemptEnded { phase, attempt, end: end(outcome.clone(), *at) }
-            }
-            Some(SimulatedProcess { state: ProcessState::Lost, .. }) => {
-                Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) }
-            }
+            Some((Some(end), _)) => Input::AttemptEnded { phase, attempt, end },
             None if started_in == Some(machine.boot.to_string()) => {
                 Input::AttemptFound { phase, attempt, alive: false }
             }
@@ -432,6 +468,14 @@ impl TreeWorld for Eyes {
 
     fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
         self.machine.lock().expect(ALONE).label_issue(run, phase)
+    }
+
+    fn integrate(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        self.machine.lock().expect(ALONE).integrate(run, phase)
+    }
+
+    fn remove_worktree(&mut self, _: &Run, phase: &PhaseId) -> Result<Input> {
+        self.machine.lock().expect(ALONE).remove_worktree(phase)
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

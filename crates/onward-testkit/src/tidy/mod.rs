@@ -7,6 +7,7 @@ mod dependencies;
 mod doc_comments;
 mod files;
 mod finding;
+mod folder_listings;
 mod manifest;
 mod module_roots;
 mod parameters;
@@ -20,6 +21,7 @@ pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencie
 pub use doc_comments::check_doc_comments;
 pub use files::{TextFile, text_files, workspace_top};
 pub use finding::Breach;
+pub use folder_listings::check_folder_listings;
 pub use manifest::check_lints;
 pub use module_roots::check_module_root;
 pub use parameters::check_parameters;

@@ -15,18 +15,20 @@ use super::{
 };
 use crate::not_yet::{self, NotYet};
 
+/// Options of every verb stand apart from those of one verb.
+const EVERYWHERE: &str = "Options of every verb";
 /// Verbs that are suggested for one that nobody knows.
 const SUGGESTED_MAX: usize = 2;
 
-/// Keeps the books for long work done in phases, and goes on where it stopped.
+/// Run long work in phases, record every step, and go on where it stopped.
 #[derive(Debug, Parser)]
-#[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = help::HELP_WIDTH_MAX)]
 pub(crate) struct Cli {
     /// Use colours: auto, always or never.
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE)]
     pub(crate) color: Color,
-    /// Tell on stderr what onward does itself: each step, and with -vv every event, wait and call of git.
-    #[arg(long, short, global = true, action = ArgAction::Count)]
+    /// Log the steps of onward on stderr; with -vv also every event, wait and call of git.
+    #[arg(long, short, global = true, action = ArgAction::Count, help_heading = EVERYWHERE)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
@@ -41,7 +43,7 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Let an agent write a plan for a task; it is checked, shown, and saved if you say so.
+    /// Have an agent write a plan; it is saved once you agree.
     Plan(PlanArgs),
     /// Start a plan, or go on with its unfinished run.
     Run(Box<RunArgs>),
@@ -61,7 +63,7 @@ pub(crate) enum Verb {
     Why(WhyArgs),
     /// Draw the graph of a plan or of a run.
     Graph(GraphArgs),
-    /// Tell a run as one page: text, Markdown or HTML.
+    /// Print a run as one page: text, Markdown or HTML.
     Summary(SummaryArgs),
     /// Compare two checkpoints: state, phases, plan and files.
     Diff(DiffArgs),
@@ -69,13 +71,13 @@ pub(crate) enum Verb {
     Approve(ApproveArgs),
     /// Reject a phase that waits for a person.
     Reject(ApproveArgs),
-    /// Run a phase again.
+    /// Run a phase again when its run goes on.
     Retry(SteerArgs),
-    /// Skip a phase.
+    /// Skip a phase; phases that need it go on without it.
     Skip(SteerArgs),
-    /// Mark a phase as done, because its work was done by hand.
+    /// Mark a phase as done whose work was done by hand.
     Adopt(AdoptArgs),
-    /// Pause a run: phases at work end, no other starts.
+    /// Pause a run: let the phases at work end, start no other.
     Pause(HaltArgs),
     /// Cancel and archive a run.
     Cancel(HaltArgs),
@@ -87,28 +89,28 @@ pub(crate) enum Verb {
     Undo(UndoArgs),
     /// Start a new run from a checkpoint.
     Fork(ForkArgs),
-    /// Print the next phase for a worker who reports.
+    /// Print the next phase for an agent or a person to do and report.
     Next(NextArgs),
     /// Report on a phase that onward does not run itself.
     Report(ReportArgs),
-    /// Tell an agent's session of the unfinished run, or save; for the hooks of its client.
+    /// Handle a hook event of an agent's client (Claude Code, Codex).
     Hook(HookArgs),
-    /// Serve the verbs for agents as MCP tools, on stdin and stdout or over HTTP.
+    /// Serve the verbs for agents as MCP tools, on stdio or HTTP.
     Mcp(McpArgs),
-    /// Tell a run to a fresh mind: goal, decisions, done, failed, changed, next.
+    /// Print a briefing of a run for an agent or a person new to it.
     Brief(BriefArgs),
     /// Send, read and acknowledge messages between agents.
     #[command(subcommand)]
     Message(MessageVerb),
-    /// Show the team of a run: roles, and how far each member is.
+    /// Show the team of a run: roles, phases and progress.
     Team(TeamArgs),
-    /// Capture what was learned, or list it.
+    /// Record what was learned, or list it.
     #[command(subcommand)]
     Knowledge(KnowledgeVerb),
-    /// Note a decision for all who come later.
+    /// Record a decision for later phases and sessions.
     #[command(subcommand)]
     Decision(DecisionVerb),
-    /// Note that agents disagree, and how it was settled.
+    /// Record a disagreement between agents, and how it was settled.
     #[command(subcommand)]
     Conflict(ConflictVerb),
     /// Read or change the free-form state of a run.
@@ -117,13 +119,13 @@ pub(crate) enum Verb {
     Save(SaveArgs),
     /// Print the newest saved state.
     Load(LoadArgs),
-    /// Watch a run that is killed twice and goes on; takes fifteen seconds, leaves nothing behind.
+    /// Watch a run that is killed twice and finishes (15 seconds).
     Demo(DemoArgs),
     /// Export a run as one file, or in the format of another tool.
     Export(ExportArgs),
     /// Import a run from a file, ours or another tool's.
     Import(ImportArgs),
-    /// Make a project here: the folder .onward with a commented configuration.
+    /// Create a project here: .onward with a commented configuration.
     Init(InitArgs),
     /// Check a plan without running it.
     Check(CheckArgs),
@@ -131,19 +133,19 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     /// Print a JSON Schema of the files and output of onward.
     Schema(SchemaArgs),
-    /// Check the store, its journals and its checkpoints, and repair them.
+    /// Check the store, its journals and checkpoints; repair them.
     Doctor(DoctorArgs),
-    /// Mark a store that came with a clone, an archive or a copy as your own.
+    /// Trust a store that came with a clone, an archive or a copy.
     Trust(TrustArgs),
-    /// Go on by itself, by a timer, with what waits for a limit, a deadline or a restart.
+    /// Install a timer that resumes runs after limits and restarts.
     Keep(KeepArgs),
-    /// Delete what retention does not keep: old checkpoints and runs.
+    /// Delete old checkpoints and runs, as the retention rules say.
     Prune(PruneArgs),
-    /// Archive a run: it is kept, and no start offers it any more.
+    /// Archive a run: keep it, and offer it no more.
     Archive(ArchiveArgs),
     /// Delete a run for good.
     Delete(DeleteArgs),
-    /// Print a completion script for a shell; it knows runs, phases and checkpoints.
+    /// Print a completion script for a shell.
     Completions(CompletionsArgs),
     /// Print a manual page.
     Man(ManArgs),

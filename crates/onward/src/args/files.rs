@@ -22,7 +22,7 @@ pub(crate) struct ExportArgs {
     /// Print the empty pipeline state of a branch.
     #[arg(long, value_name = "BRANCH", conflicts_with_all = ["run", "format", "with_files", "redact"])]
     pub(crate) skeleton: Option<String>,
-    /// Cut out the secrets that are known now, once more.
+    /// Remove secrets that are known now, even where they were recorded before.
     #[arg(long)]
     pub(crate) redact: bool,
     #[command(flatten)]

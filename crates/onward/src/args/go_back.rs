@@ -27,7 +27,7 @@ pub(crate) struct RewindArgs {
     /// Restore the files and leave the state of the run.
     #[arg(long)]
     pub(crate) files_only: bool,
-    /// Do not ask, even on a terminal.
+    /// Rewind without asking, also on a terminal.
     #[arg(long, visible_alias = "no-input")]
     pub(crate) yes: bool,
     #[command(flatten)]

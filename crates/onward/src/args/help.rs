@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+/// The widest line of the help; clap breaks longer ones.
+pub(super) const HELP_WIDTH_MAX: usize = 100;
+
 /// The verbs in the order in which a newcomer meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["plan", "run", "resume"]),
@@ -38,8 +41,8 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     (
         "plan",
         [
-            ("onward plan 'Fix-the-login'", "an agent plans the task, you decide, and it is in onward.yaml"),
-            ("onward plan - --output plans/login.yaml", "a task of a page, from standard input, and another place"),
+            ("onward plan 'Fix the login page'", "have an agent write onward.yaml; nothing is saved before you agree"),
+            ("onward plan - --output plans/login.yaml", "read a longer task from stdin, and save the plan elsewhere"),
         ],
     ),
     (
@@ -56,64 +59,88 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward resume --retry deploy", "go on, and run a failed phase again"),
         ],
     ),
-    ("status", [("onward status", "show the newest run"), ("onward status @ --json", "the same, for a program")]),
-    ("list", [("onward list", "list the runs of this project"), ("onward list --all", "archived runs too")]),
+    (
+        "status",
+        [("onward status", "show the newest run"), ("onward status --watch", "refresh whenever the run changes")],
+    ),
+    ("list", [("onward list", "list the runs of this project"), ("onward list --all", "include archived runs")]),
     ("log", [("onward log", "list the checkpoints of the newest run"), ("onward log @ --events", "list every event")]),
-    ("show", [("onward show @", "show the newest run"), ("onward show CP-build --json", "one checkpoint as JSON")]),
+    (
+        "show",
+        [("onward show @", "show the newest run"), ("onward show CP-build --json", "show one checkpoint as JSON")],
+    ),
     (
         "logs",
-        [("onward logs", "show all output of the newest run"), ("onward logs @ build", "the output of one phase")],
+        [
+            ("onward logs", "show all output of the newest run"),
+            ("onward logs build --follow", "follow the output of one phase"),
+        ],
     ),
-    ("why", [("onward why @ deploy", "explain why deploy waits"), ("onward why @ deploy --json", "for a program")]),
+    (
+        "why",
+        [("onward why deploy", "explain why deploy waits"), ("onward why @- deploy", "the same of the run before")],
+    ),
     ("graph", [("onward graph", "draw the newest run"), ("onward graph onward.yaml --format mermaid", "draw a plan")]),
     (
         "summary",
         [
-            ("onward summary", "tell the newest run as one page"),
-            ("onward summary --format html > run.html", "as a file to send to somebody"),
+            ("onward summary", "print the newest run as one page"),
+            ("onward summary --format html > run.html", "write it as a file to send to somebody"),
         ],
     ),
-    ("diff", [("onward diff @- @", "compare the last two checkpoints"), ("onward diff @- @ --stat", "only how much")]),
+    (
+        "diff",
+        [
+            ("onward diff @- @", "compare the last two checkpoints"),
+            ("onward diff @- @ --stat", "show only how much changed"),
+        ],
+    ),
     (
         "approve",
         [
-            ("onward approve @ release", "approve the phase release"),
-            ("onward approve @ release --choice later", "answer with another choice of the plan"),
+            ("onward approve release --resume", "approve the phase release, and go on"),
+            ("onward approve release --choice later", "answer with another choice of the plan"),
         ],
     ),
     (
         "reject",
         [
-            ("onward reject @ release", "reject the phase release"),
-            ("onward reject @ release --json", "the same, for a program"),
+            ("onward reject release", "reject the phase release"),
+            ("onward reject build --reason 'use the staging host'", "reject a tool call of its agent, and say why"),
         ],
     ),
     (
         "retry",
         [
-            ("onward retry @ build", "run build again when the run goes on"),
-            ("onward retry @ build --json", "the same, for a program"),
+            ("onward retry build", "run build again at the next `onward resume`"),
+            ("onward retry 'fetch[2026-11-14]'", "run one child of a matrix again"),
         ],
     ),
     (
         "skip",
         [
-            ("onward skip @ docs", "skip docs; phases that need it go on"),
-            ("onward skip @ docs --json", "the same, for a program"),
+            ("onward skip docs", "skip docs in the newest run"),
+            ("onward skip run_shop_20261114_101530 docs", "skip it in another run"),
         ],
     ),
     (
         "adopt",
         [
-            ("onward adopt @ deploy", "deploy was done by hand: count it as done"),
-            ("onward adopt deploy --reason by-hand", "the same, with the reason on record"),
+            ("onward adopt deploy", "count deploy as done"),
+            ("onward adopt deploy --reason 'done by hand'", "the same, with the reason on record"),
         ],
     ),
     (
         "pause",
-        [("onward pause @", "let the phases at work end, then stop"), ("onward pause @ --json", "for a program")],
+        [("onward pause", "pause the newest run"), ("onward pause 101530", "pause the run whose id ends in 101530")],
     ),
-    ("cancel", [("onward cancel @", "end the run and archive it"), ("onward cancel @ --json", "for a program")]),
+    (
+        "cancel",
+        [
+            ("onward cancel", "cancel the newest run"),
+            ("onward cancel 101530", "cancel the run whose id ends in 101530"),
+        ],
+    ),
     (
         "checkpoint",
         [
@@ -128,12 +155,15 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward rewind CP-build --state-only", "leave the files as they are"),
         ],
     ),
-    ("undo", [("onward undo", "undo the last rewind"), ("onward undo --yes", "also what was done since then")]),
+    (
+        "undo",
+        [("onward undo", "undo the last rewind"), ("onward undo --yes", "undo it even where work was done since")],
+    ),
     (
         "fork",
         [
             ("onward fork @-", "start a new run from the checkpoint before the newest"),
-            ("onward fork CP-build --worktree ../try", "with a git worktree of its own"),
+            ("onward fork CP-build --worktree ../try", "start it in a git worktree of its own"),
         ],
     ),
     ("next", [("onward next", "print the next phase to be done"), ("onward next --json", "the same, for an agent")]),
@@ -147,41 +177,41 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     (
         "hook",
         [
-            ("onward hook SessionStart", "tell an agent's session of the unfinished run, once"),
-            ("onward hook PreCompact", "take a checkpoint and say nothing"),
+            ("onward hook SessionStart", "print the state of the unfinished run, once a session"),
+            ("onward hook PreCompact", "take a checkpoint, print nothing"),
         ],
     ),
     (
         "mcp",
         [
             ("onward mcp", "serve one client; clients start it themselves"),
-            ("onward mcp --http --read-only", "over HTTP, and only to look"),
+            ("onward mcp --http --read-only", "serve over HTTP, with the tools that change nothing"),
         ],
     ),
     (
         "brief",
         [
-            ("onward brief", "tell the newest run in 2,000 tokens"),
-            ("onward brief @ --tokens 500 --json", "shorter, and for a program"),
+            ("onward brief", "print a briefing of the newest run in 2,000 tokens"),
+            ("onward brief @ --tokens 500 --json", "print a shorter one, for a program"),
         ],
     ),
     (
         "message",
         [
             (
-                "onward message send --from coder --to tester --type request --id MSG-1 --body ready",
+                "onward message send --from coder --to tester --type request --body 'Please test the parser'",
                 "ask another agent",
             ),
-            ("onward message inbox tester --json", "what it has not acknowledged"),
+            ("onward message inbox tester --json", "show what the tester has not acknowledged yet"),
         ],
     ),
-    ("team", [("onward team", "show the team of the newest run"), ("onward team @ --json", "the same, for a program")]),
+    ("team", [("onward team", "show the team of the newest run"), ("onward team --json", "the same, for a program")]),
     (
         "knowledge",
         [
             (
-                "onward knowledge add --id KE-1 --type pattern --title Retries --body idempotent",
-                "capture what was learned",
+                "onward knowledge add --id KE-1 --type pattern --title Retries --body 'Calls are idempotent'",
+                "record what was learned",
             ),
             ("onward knowledge list --json", "list all of it"),
         ],
@@ -189,22 +219,25 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     (
         "decision",
         [
-            ("onward decision add REST-over-GraphQL", "note a decision"),
-            ("onward decision add tokens --by architect", "and the agent that took it"),
+            ("onward decision add 'REST, not GraphQL'", "record a decision"),
+            ("onward decision add 'REST, not GraphQL' --by architect", "record who took it, too"),
         ],
     ),
     (
         "conflict",
         [
-            ("onward conflict start CONF-1 --between architect,coder --topic sessions", "note that two disagree"),
-            ("onward conflict resolve CONF-1 --resolution tokens", "note how it was settled"),
+            (
+                "onward conflict start CONF-1 --between architect,coder --topic 'Sessions or tokens'",
+                "record that two disagree",
+            ),
+            ("onward conflict resolve CONF-1 --resolution 'Tokens'", "record how it was settled"),
         ],
     ),
     (
         "state",
         [
             ("onward state merge notes.json", "merge a JSON object into the state of the run"),
-            ("onward state get /decisions/0", "print a part of it"),
+            ("onward state get /decisions/0", "print one part of the state"),
         ],
     ),
     (
@@ -216,27 +249,36 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     ),
     (
         "load",
-        [("onward load implement", "print the newest state of a type"), ("onward load implement shop", "and project")],
+        [
+            ("onward load implement", "print the newest state of a type"),
+            ("onward load implement shop", "print the newest of this type and project"),
+        ],
     ),
-    ("demo", [("onward demo", "watch a run that is killed and goes on"), ("onward demo | less", "read it at leisure")]),
+    (
+        "demo",
+        [
+            ("onward demo", "watch a run that is killed twice and finishes"),
+            ("onward demo | less", "read it at leisure"),
+        ],
+    ),
     (
         "export",
         [
             ("onward export @ --output run.onward", "write the newest run into a file"),
-            ("onward export @ --with-files --output run.onward", "with the snapshots of its files"),
+            ("onward export @ --with-files --output run.onward", "include the snapshots of its files"),
         ],
     ),
     (
         "import",
         [
-            ("onward import run.onward", "bring a run in"),
-            ("onward import .claude/pipeline-state.json", "the run of another tool"),
+            ("onward import run.onward", "import a run that onward exported"),
+            ("onward import .claude/pipeline-state.json", "import the run of another tool"),
         ],
     ),
-    ("init", [("onward init", "make a project here"), ("onward init --plan", "with a commented plan to begin with")]),
+    ("init", [("onward init", "create a project here"), ("onward init --plan", "write a commented plan, too")]),
     ("check", [("onward check onward.yaml", "check a plan"), ("onward check onward.yaml --json", "for an editor")]),
-    ("config", [("onward config", "show every value"), ("onward config --origin", "and the file that sets it")]),
-    ("schema", [("onward schema", "list the schemas"), ("onward schema plan", "print the one of plans")]),
+    ("config", [("onward config", "show every value"), ("onward config --origin", "show which file sets each value")]),
+    ("schema", [("onward schema", "list the schemas"), ("onward schema plan", "print the schema of plan files")]),
     (
         "doctor",
         [
@@ -244,15 +286,15 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward doctor --repair", "rebuild what can be rebuilt, set the rest aside"),
         ],
     ),
-    ("keep", [("onward keep", "put the timer there"), ("onward keep --off", "take it away again")]),
+    ("keep", [("onward keep", "install the timer"), ("onward keep --off", "remove the timer")]),
     (
         "trust",
-        [("onward trust", "write to the store of this project from now on"), ("onward trust --json", "for a program")],
+        [("onward trust", "trust the store of this project"), ("onward trust --json", "the same, for a program")],
     ),
     (
         "prune",
         [
-            ("onward prune --dry-run", "show what would go, and why"),
+            ("onward prune --dry-run", "list what would be deleted, and why"),
             ("onward prune --older-than 14d --yes", "delete only what is older, without a question"),
         ],
     ),
@@ -266,8 +308,8 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     (
         "delete",
         [
-            ("onward delete run_shop_20261114_101530", "delete a run after a question"),
-            ("onward delete run_shop_20261114_101530 --yes", "without one"),
+            ("onward delete run_shop_20261114_101530", "delete a run, after asking you"),
+            ("onward delete run_shop_20261114_101530 --yes", "delete it without asking"),
         ],
     ),
     (
@@ -279,7 +321,10 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     ),
     (
         "man",
-        [("onward man | man -l -", "read the manual page"), ("onward man run > onward-run.1", "write one of a verb")],
+        [
+            ("onward man | man -l -", "read the manual page"),
+            ("onward man run > onward-run.1", "write the page of one verb"),
+        ],
     ),
 ];
 
@@ -292,6 +337,16 @@ pub(super) fn asked_for(words: &[OsString]) -> Vec<OsString> {
         }
         other => other.to_vec(),
     }
+}
+
+/// Examples side by side with their purpose, or above it where that is wider than the help may be.
+fn laid_out(examples: &[(&str, &str); 2]) -> Vec<String> {
+    let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
+    let beside: Vec<String> = examples.iter().map(|(line, what)| format!("  {line:<width$}   {what}")).collect();
+    if beside.iter().all(|line| line.len() <= HELP_WIDTH_MAX) {
+        return beside;
+    }
+    examples.iter().map(|(line, what)| format!("  {line}\n      {what}")).collect()
 }
 
 /// The command with its verbs in groups and its examples.
@@ -309,12 +364,10 @@ pub(super) fn grouped(mut command: Command) -> Command {
     }
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{verbs}\nOptions:\n{{options}}\n\n\
-         `onward help VERB` has examples, `onward help CODE` explains an error. A bare `onward` shows the unfinished runs of this project.\n"
+         `onward help VERB` shows examples, `onward help CODE` explains an error or an exit code.\nA bare `onward` shows the unfinished runs of this project.\n"
     );
     for (verb, examples) in EXAMPLES {
-        let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
-        let lines: Vec<String> = examples.iter().map(|(line, what)| format!("  {line:<width$}   {what}")).collect();
-        let text = format!("Examples:\n{}", lines.join("\n"));
+        let text = format!("Examples:\n{}", laid_out(examples).join("\n"));
         command = command.mut_subcommand(verb, |inner| inner.after_help(text));
     }
     command.help_template(template)
@@ -355,8 +408,29 @@ mod tests {
                 assert!(line.starts_with(&format!("onward {verb}")), "{line}");
                 // The rest is for the shell.
                 let typed = line.split(['>', '|']).next().unwrap_or_default().trim_end();
-                let words: Vec<std::ffi::OsString> = typed.split(' ').map(std::ffi::OsString::from).collect();
-                assert!(parse(&words).is_ok(), "{line}");
+                assert!(parse(&as_a_shell_splits(typed)).is_ok(), "{line}");
+            }
+        }
+    }
+
+    /// Words between blanks; single quotes keep blanks together.
+    fn as_a_shell_splits(line: &str) -> Vec<OsString> {
+        let mut words = vec![String::new()];
+        for (at, part) in line.split('\'').enumerate() {
+            let pieces: Vec<&str> = if at % 2 == 0 { part.split(' ').collect() } else { vec![part] };
+            let mut pieces = pieces.into_iter();
+            words.last_mut().expect("there is one from the start").push_str(pieces.next().unwrap_or_default());
+            words.extend(pieces.map(str::to_owned));
+        }
+        words.into_iter().map(OsString::from).collect()
+    }
+
+    /// The help of every verb is read in a terminal. No line of its examples is broken.
+    #[test]
+    fn examples_are_not_broken_across_lines() {
+        for (verb, examples) in EXAMPLES {
+            for line in laid_out(examples).iter().flat_map(|text| text.lines()) {
+                assert!(line.len() <= HELP_WIDTH_MAX, "{verb}: {line}");
             }
         }
     }
@@ -394,13 +468,19 @@ mod tests {
         assert_eq!(typed("onward help nosuch").exit_code(), 2);
     }
 
+    /// Behind the name of the verb, in a terminal of 80 columns.
+    const ABOUT_WIDTH_MAX: usize = 80 - 15;
+
     /// Help is read in a terminal of 80 columns, a line for each verb.
     #[test]
     fn help_of_a_verb_fits_a_line_and_starts_with_a_verb() {
         for verb in visible() {
             let about = command().find_subcommand(&verb).and_then(Command::get_about).map(ToString::to_string);
             let about = about.unwrap_or_default();
-            assert!(about.len() <= 100 && !about.starts_with("The ") && !about.starts_with("What"), "{verb}: {about}");
+            assert!(
+                about.len() <= ABOUT_WIDTH_MAX && !about.starts_with("The ") && !about.starts_with("What"),
+                "{verb}: {about}"
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct StatusArgs {
     /// Exit 3 while work is left.
     #[arg(long)]
     pub(crate) exit_code: bool,
-    /// Show it anew whenever it changes, until nobody is at work on it any more.
+    /// Refresh whenever the run changes, until nobody is at work on it.
     #[arg(long, short = 'w')]
     pub(crate) watch: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct ListArgs {
     /// List only runs of this issue.
     #[arg(long, value_name = "N")]
     pub(crate) issue: Option<String>,
-    /// Tell how long each phase takes, over all runs of its plan.
+    /// Show how long each phase takes, over all runs of its plan.
     #[arg(long)]
     pub(crate) durations: bool,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct LogsArgs {
     pub(crate) run: Option<String>,
     /// Id of the phase [default: all phases].
     pub(crate) phase: Option<String>,
-    /// Show what is printed while it is printed, until nobody is at work any more.
+    /// Follow the output as it is printed, until no phase is at work.
     #[arg(long, short = 'f')]
     pub(crate) follow: bool,
     #[command(flatten)]

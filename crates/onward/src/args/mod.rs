@@ -28,7 +28,7 @@ pub(crate) use look::{
     WhyArgs,
 };
 pub(crate) use planning::{PLANNING_TIME_MAX, PlanArgs};
-pub(crate) use reader::{Audience, reader};
+pub(crate) use reader::{Audience, is_verbose, reader, verb};
 pub(crate) use scripts::{
     HookArgs, LoadArgs, McpArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs,
     StateArgs, StateGet, StateMerge, StateVerb,

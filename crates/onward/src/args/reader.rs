@@ -14,19 +14,30 @@ pub(crate) enum Audience {
 
 /// Asked of the bare words, because it must be known even of a command line that cannot be understood.
 pub(crate) fn reader(words: &[OsString]) -> Audience {
+    if !words.iter().any(|word| word == "--json") {
+        Audience::Person
+    } else if verb(words).is_some_and(|verb| verb == "run" || verb == "resume") {
+        Audience::ProgramOfLines
+    } else {
+        Audience::Program
+    }
+}
+
+/// The verb of a command line that may make no sense.
+pub(crate) fn verb(words: &[OsString]) -> Option<&OsString> {
     let mut before = words.iter();
     let mut pairs = words.iter().skip(1).map(|word| (before.next(), word));
     let verb = pairs.find(|(before, word)| {
         let value_of_a_flag = before.is_some_and(|before| before == "--color");
         !value_of_a_flag && !word.to_string_lossy().starts_with('-')
     });
-    if !words.iter().any(|word| word == "--json") {
-        Audience::Person
-    } else if verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") {
-        Audience::ProgramOfLines
-    } else {
-        Audience::Program
-    }
+    verb.map(|(_, verb)| verb)
+}
+
+/// Whether our own log is asked for on a command line that may make no sense.
+pub(crate) fn is_verbose(words: &[OsString]) -> bool {
+    let flag = |word: &str| word.strip_prefix('-').is_some_and(|letters| letters.trim_matches('v').is_empty());
+    words.iter().any(|word| word == "--verbose" || word.to_str().is_some_and(|word| word.len() > 1 && flag(word)))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(crate) struct ReportArgs {
 pub(crate) enum ReportVerb {
     /// Report that work on a phase begins.
     Start(ReportedPhase),
-    /// Report progress; also a sign of life.
+    /// Report progress, which also shows that you are still at work.
     Progress(ReportProgress),
     /// Report a phase as done; verified before it is accepted.
     Done(ReportDone),

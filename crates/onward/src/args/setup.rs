@@ -77,10 +77,10 @@ pub(crate) struct PruneArgs {
     /// Show what would be deleted and why; delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Delete only what is older than this, such as 14d; runs of that age go whatever their retention.
+    /// Delete only what is older than this, such as 14d; runs older than that go, whatever the retention rules say.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) older_than: Option<Duration>,
-    /// Do not ask.
+    /// Delete without asking.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -98,10 +98,10 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
-    /// Take the timer away.
+    /// Remove the timer.
     #[arg(long)]
     pub(crate) off: bool,
-    /// Do once, now, what the timer does.
+    /// Resume such runs once, now; install nothing.
     #[arg(long, conflicts_with = "off")]
     pub(crate) once: bool,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub(crate) struct KeepArgs {
 pub(crate) struct DeleteArgs {
     /// Whole run id; a prefix is not enough.
     pub(crate) run: String,
-    /// Do not ask.
+    /// Delete without asking.
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub(crate) enum MessageVerb {
     Send(Box<MessageSend>),
     /// Show the messages that an agent has not acknowledged, the oldest first.
     Inbox(MessageInbox),
-    /// Acknowledge messages: they are shown no more.
+    /// Acknowledge messages, so that they are not shown again.
     Ack(MessageAck),
 }
 
@@ -75,9 +75,9 @@ pub(crate) struct MessageAck {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KnowledgeVerb {
-    /// Capture what was learned; an id is captured once.
+    /// Record what was learned; an id is recorded once.
     Add(KnowledgeAdd),
-    /// List what was captured, the oldest first.
+    /// List what was recorded, the oldest first.
     List(SharedRun),
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct KnowledgeAdd {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DecisionVerb {
-    /// Note a decision; the same text again changes nothing.
+    /// Record a decision; the same text again changes nothing.
     Add(DecisionAdd),
 }
 
@@ -119,11 +119,11 @@ pub(crate) struct DecisionAdd {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConflictVerb {
-    /// Note that agents disagree, and take a checkpoint.
+    /// Record a disagreement, and take a checkpoint.
     Start(ConflictStart),
-    /// Note what one side said.
+    /// Record an argument of one side.
     Round(ConflictRound),
-    /// Note how it was settled, and take a checkpoint.
+    /// Record how it was settled, and take a checkpoint.
     Resolve(ConflictResolve),
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct ConflictResolve {
 pub(crate) struct BriefArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,
-    /// Most tokens, of four characters each.
+    /// Maximum length, in tokens of four characters each.
     #[arg(long, value_name = "N", value_parser = tokens, default_value = "2000")]
     pub(crate) tokens: usize,
     #[command(flatten)]

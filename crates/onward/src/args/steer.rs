@@ -14,6 +14,9 @@ pub(crate) struct ApproveArgs {
     /// Answer with one of the choices of the plan; all but `reject` approve [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) choice: Option<String>,
+    /// Answer this tool call of the phase's agent and no other: `status` shows its id [default: the one that waits].
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
     /// Tell the agent why, where it is its tool call that is answered.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,

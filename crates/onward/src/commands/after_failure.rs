@@ -39,6 +39,7 @@ enum One {
 /// None is quit: nothing is decided.
 fn about(onward: &mut Onward, run: &RunId, one: &FailedPhase) -> Option<One> {
     let (phase, error) = (render::safe::line(one.phase.as_str()), render::safe::line(&one.error));
+    prompt::forget_what_was_typed();
     render::say(&format!("Phase {phase} failed: {error}\n"));
     for _ in 0..TRIES_MAX {
         let answer = prompt::ask(&question::failed(one))?.to_lowercase();

@@ -3,7 +3,7 @@
 use onward_core::exit;
 use onward_core::plan::{APPROVE, REJECT};
 use onward_core::view;
-use onward_engine::Onward;
+use onward_engine::{Answered, Onward, PersonsAnswer};
 use serde_json::json;
 
 use super::next::the_run;
@@ -35,8 +35,8 @@ fn contradiction(why: &str) -> Result<u8, Failure> {
 fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Failure> {
     person_only::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
-    let reason = args.reason.as_deref();
-    let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice, reason)?;
+    let said = PersonsAnswer { choice, reason: args.reason.as_deref(), call: args.call.as_deref() };
+    let Answered { run, call } = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, &said)?;
     if args.resume && onward.driver(&run)?.is_none() {
         drop(onward);
         return Ok(resume::go_on(&run, args.output));
@@ -49,7 +49,8 @@ fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Fail
         Some(driver) => format!("process {} on {} drives the run and goes on with it", driver.pid, driver.host),
         None => format!("nobody drives the run, go on with  {}", view::resume_command(&run)),
     };
-    let words = format!("the answer about {} of run {run} is on record: {done}\n{then}\n", args.phase);
+    let about = call.map(|call| format!("  {}\n", call.replace('\n', "\n  "))).unwrap_or_default();
+    let words = format!("the answer about {} of run {run} is on record: {done}\n{about}{then}\n", args.phase);
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
 }

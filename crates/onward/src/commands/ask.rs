@@ -8,7 +8,7 @@ use onward_core::question::{self as questions, Question};
 use onward_core::resume::{Accept, Offered, Verdict};
 use onward_core::run::Run;
 use onward_core::view;
-use onward_engine::{Error, Onward, PlanFrom, Ready, Request, StartFound, Unfinished, Want};
+use onward_engine::{After, Error, Onward, PlanFrom, Ready, Request, StartFound, Unfinished, Want};
 
 use crate::args::Damaged;
 use crate::failure::Failure;
@@ -146,6 +146,7 @@ fn picked(run: &Run) -> Option<String> {
         let typed = prompt::ask(question::PICK).filter(|typed| !typed.is_empty())?;
         match questions::picked(&offered, run, &typed) {
             Some(phase) => return Some(phase.id.to_string()),
+            None if matches!(prompt::answer(&typed), ResumeAnswer::Quit) => return None,
             None => render::say("This run has no such phase.\n"),
         }
     }
@@ -234,12 +235,18 @@ pub(super) fn settle(
             Err(Error::AnswerNeeded(question)) if answerer.is_person() => question,
             Err(other) => return Err(other.into()),
         };
-        render::say(&question.reasons.iter().map(|reason| reason_line(reason)).collect::<String>());
+        render::say(&question.reasons.iter().map(|reason| question::reason_line(reason)).collect::<String>());
         if !question.orphans.is_empty() {
             request.orphans = about_orphans();
             if request.orphans.is_none() {
                 return Err(Error::AnswerNeeded(question).into());
             }
+        } else if request.after == After::AnAnswer && question.offered.contains(&Offered::GoOn) {
+            // The edits stand above.
+            if !prompt::ask(question::EDITED).is_some_and(|answer| prompt::is_yes(&answer)) {
+                return Err(Error::AnswerNeeded(question).into());
+            }
+            request.after = After::Nothing;
         } else if question.offered.contains(&Offered::PlanFromRun) {
             if !prompt::ask(question::PLAN).is_some_and(|answer| prompt::is_yes(&answer)) {
                 return Err(Error::AnswerNeeded(question).into());
@@ -258,10 +265,6 @@ pub(super) fn settle(
         }
     }
     Err(Failure::usage("the question was not answered"))
-}
-
-fn reason_line(reason: &str) -> String {
-    format!("{} {}\n", render::paint::doubtful("Check:"), render::safe::line(reason))
 }
 
 /// Whether what is done stays as it is or is done again, with the answer in the request; false where it is left open.

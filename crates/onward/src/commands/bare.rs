@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use onward_core::exit;
-use onward_engine::{Error, ListFilter, ListItem, Onward, Project, Result};
+use onward_engine::{Error, ListFilter, ListItem, Onward, Project};
 
 use super::here;
 use crate::failure::Failure;
 use crate::render;
 
-/// Always exit 0: whoever types a bare name wants to be told something, and what is wrong is told too.
-pub(super) fn bare() -> u8 {
+/// Fails like any verb where something is wrong here.
+pub(super) fn bare() -> Result<u8, Failure> {
     // Whatever is wrong here is told below.
     if let Ok(project) = here().and_then(|from| Project::find_or_new(&from, None)) {
         render::say(&render::foreign_work::line(&project.left_by_others()));
@@ -18,12 +18,12 @@ pub(super) fn bare() -> u8 {
         Ok(items) if items.is_empty() => render::answer(render::list::NO_RUNS),
         Ok(items) => render::answer(&render::list::unfinished(&items, Timestamp::now())),
         Err(Error::NoProject { .. }) => render::answer(render::list::WELCOME),
-        Err(why) => render::answer(&render::failure::page(&Failure::from(why))),
+        Err(why) => return Err(why.into()),
     }
-    exit::DONE
+    Ok(exit::DONE)
 }
 
-fn unfinished() -> Result<Vec<ListItem>> {
+fn unfinished() -> onward_engine::Result<Vec<ListItem>> {
     let mut onward = Onward::look_or_lost(&here()?)?;
     let items = onward.list(&ListFilter::default())?;
     if items.is_empty()

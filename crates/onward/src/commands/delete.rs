@@ -6,6 +6,7 @@ use onward_core::question::{Offer, Question};
 use onward_engine::{Error, Onward};
 use serde_json::json;
 
+use super::start::say_notes;
 use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
@@ -23,7 +24,9 @@ pub(super) fn delete(args: &args::DeleteArgs) -> Result<u8, Failure> {
         render::say(&format!("run {} was not deleted\n", render::safe::line(run.as_str())));
         return Ok(exit::DONE);
     }
+    let said = onward.notices.len();
     onward.delete(run.as_str())?;
+    say_notes(&onward.notices[said..]);
     if args.output.json {
         render::answer_json(&json!({ "run": run, "deleted": true }));
         return Ok(exit::DONE);

@@ -13,5 +13,5 @@ pub(super) fn asked_for(words: &[OsString]) -> Option<String> {
     if args::is_verb(code) {
         return None;
     }
-    codes::entries(code.trim_start_matches("error[").trim_end_matches(']'))
+    codes::entries(code.trim_start_matches("error[").trim_end_matches(']')).or_else(|| codes::exit_code(code))
 }

@@ -53,7 +53,7 @@ fn text(document: &Map<String, Value>) -> String {
 fn put(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
     match output {
         Some(path) => output_file::write(path, text.as_bytes()).map_err(|why| not_written(path, why))?,
-        None => render::answer_bytes(text.as_bytes()),
+        None => render::answer_raw(text.as_bytes()),
     }
     Ok(exit::DONE)
 }

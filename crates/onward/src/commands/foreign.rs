@@ -42,7 +42,7 @@ fn newest(place: &Path) -> Option<PathBuf> {
     if place.is_file() {
         return Some(place.to_owned());
     }
-    let files = fs::read_dir(place).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let files = fs::read_dir(place).ok()?.map_while(Result::ok).map(|entry| entry.path());
     let read = |path: &PathBuf| {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         path.is_file() && matches!(ending, "json" | "yaml") && !path.ends_with("index.yaml")

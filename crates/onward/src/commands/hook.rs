@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use onward_core::exit;
-use onward_engine::{CALL_EVENT, CALLS_FLAG, Onward, Project, heed_call};
+use onward_engine::{AskingAttempt, CALL_EVENT, CALLS_FLAG, Onward, Project, heed_call};
 use serde_json::Value;
 
 use super::here;
@@ -78,7 +78,8 @@ pub(crate) fn heed(call: HookCall) -> u8 {
 fn heed_tool_call(folder: PathBuf) -> u8 {
     let (done, is_done) = mpsc::channel();
     let started = thread::Builder::new().name(VERB.to_owned()).stack_size(STACK_BYTES).spawn(move || {
-        let _ = done.send(heed_call(&folder, &message(CALL_BYTES_MAX)));
+        let answer = asking().and_then(|asking| heed_call(&folder, &asking, &message(CALL_BYTES_MAX)));
+        let _ = done.send(answer);
     });
     let answer = started.ok().and_then(|_| is_done.recv_timeout(CALL_TIME_MAX).ok());
     match answer {
@@ -90,6 +91,13 @@ fn heed_tool_call(folder: PathBuf) -> u8 {
         Some(Err(why)) => refused(&why),
         None => refused("it took too long to find out"),
     }
+}
+
+/// The attempt in which the client works.
+fn asking() -> Result<AskingAttempt, String> {
+    let named = |name: &str| std::env::var(name).map_err(|_| format!("{name} is not set"));
+    let attempt = named("ONWARD_ATTEMPT")?.parse().map_err(|_| "ONWARD_ATTEMPT is no number")?;
+    Ok(AskingAttempt { run: named("ONWARD_RUN")?, phase: named("ONWARD_PHASE")?, attempt })
 }
 
 fn refused(why: &str) -> u8 {

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::here;
 use crate::args;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailurePage};
+use crate::render::failure::ErrorJson;
 use crate::render::{self, safe};
 
 /// Enough to know a file of ours by.
@@ -94,11 +95,23 @@ fn foreign(args: &args::ImportArgs) -> Result<u8, Failure> {
     }
     if args.output.json {
         let bad: Vec<String> = imported.bad.iter().map(line).collect();
-        render::answer_json(&json!({ "runs": imported.runs, "warnings": imported.warnings, "refused": bad }));
+        let mut answer = json!({ "runs": imported.runs, "warnings": imported.warnings, "refused": bad });
+        if let Some(failure) = failure(&imported.bad) {
+            answer["error"] = json!(ErrorJson::new(&failure))["error"].take();
+        }
+        render::answer_json(&answer);
     } else {
         imported.runs.iter().for_each(|run| render::answer(&format!("{}\n", safe::line(run.as_str()))));
     }
     Ok(code(&imported.bad))
+}
+
+/// The files that were not taken as one failure, for a program; the others were taken all the same.
+fn failure(bad: &[BadImport]) -> Option<Failure> {
+    let (first, more) = bad.split_first()?;
+    let more = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
+    let name = if code(bad) == exit::NEWER { "newer" } else { "damaged-file" };
+    Some(FailurePage::of_files(code(bad), name, format!("{}{more}", line(first))).into())
 }
 
 fn line(bad: &BadImport) -> String {

@@ -17,6 +17,10 @@ commits along the way are off; to commit after every third phase, write this int
   checkpoint: { git-commit: { every: 3 } }
 ";
 
+const SNAPSHOTS_ARE_OFF: &str = "\
+snapshots of files are off, since this is no git repository: rewind takes back what is on record, and no files
+";
+
 pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
     let plan = if args.plan { FirstPlan::Yes } else { FirstPlan::No };
     let mut report = Onward::init(&here()?, plan)?;
@@ -30,7 +34,10 @@ pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
         let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         let commits = if report.commits_are_off { json!("off") } else { json!(null) };
         let (created, kept) = (names(&report.created), names(&report.kept));
-        render::answer_json(&json!({ "created": created, "kept": kept, "mini_commits": commits, "load": load }));
+        let snapshots = if report.snapshots_are_off { "off" } else { "on" };
+        render::answer_json(&json!({
+            "created": created, "kept": kept, "mini_commits": commits, "snapshots": snapshots, "load": load,
+        }));
         return Ok(exit::DONE);
     }
     let mut text = String::new();
@@ -43,6 +50,14 @@ pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
     if report.commits_are_off {
         text.push_str(COMMITS_ARE_OFF);
     }
+    if report.snapshots_are_off {
+        text.push_str(SNAPSHOTS_ARE_OFF);
+    }
+    text.push_str(if report.has_a_plan {
+        "look at the plan with  onward check  and start it with  onward run\n"
+    } else {
+        "have a first plan written with  onward init --plan\n"
+    });
     if let Some(load) = load {
         let _ = writeln!(text, "load the plugin with  {load}");
     }

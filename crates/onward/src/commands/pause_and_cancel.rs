@@ -5,8 +5,9 @@ use onward_core::view;
 use onward_engine::Onward;
 use serde_json::json;
 
-use super::here;
 use super::next::the_run;
+use super::start::say_notes;
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -24,8 +25,11 @@ pub(super) fn pause(args: &args::HaltArgs) -> Result<u8, Failure> {
 }
 
 pub(super) fn cancel(args: &args::HaltArgs) -> Result<u8, Failure> {
+    person_only::refuse("cancelled")?;
     let mut onward = Onward::work(&here()?)?;
+    let said = onward.notices.len();
     let run = onward.cancel(the_run(args.run.as_deref()).as_deref())?;
+    say_notes(&onward.notices[said..]);
     if args.output.json {
         render::answer_json(&json!({ "run": run, "asked": "cancel" }));
         return Ok(exit::DONE);

@@ -59,6 +59,13 @@ fn perform(words: &[OsString]) -> u8 {
             dispatch(&cli, reader)
         }
         Ok(Typed::NotYet(later)) => fail(&Failure::from(not_yet::refuse(&later)), reader),
+        // An agent's client must not take a word about its own settings for one to the agent.
+        Err(error) if error.use_stderr() && args::verb(words).is_some_and(|verb| verb == hook::VERB) => {
+            if args::is_verbose(words) {
+                render::usage(&error);
+            }
+            exit::DONE
+        }
         Err(error) => {
             render::usage(&error);
             let code = u8::try_from(error.exit_code()).unwrap_or(onward_core::exit::USAGE);
@@ -83,7 +90,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         return fail(&why.into(), reader);
     }
     let done = match &cli.verb {
-        None => Ok(bare::bare()),
+        None => bare::bare(),
         Some(Verb::Plan(args)) => plan::plan(args),
         Some(Verb::Run(args)) => return run::run(args),
         Some(Verb::Resume(args)) => return resume::resume(args),

@@ -43,7 +43,7 @@ pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
 
 /// A file of another tool: told in words, or as it is.
 fn foreign(file: &ForeignFile, args: &args::ShowArgs) -> u8 {
-    let raw = || render::answer_bytes(&file.bytes);
+    let raw = || render::answer_raw(&file.bytes);
     match &file.read {
         Ok(_) if args.raw => raw(),
         Ok(taken) if args.output.json => {

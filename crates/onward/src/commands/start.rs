@@ -11,7 +11,9 @@ use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::{RunQuery, WillRun};
-use onward_engine::{Awake, Error, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop};
+use onward_engine::{
+    After, Awake, Error, Finished, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop,
+};
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
@@ -21,7 +23,7 @@ use super::detach;
 use super::foreign;
 use super::plan::{self, FirstPlanFate};
 use super::steer::refuse_inside_a_phase;
-use super::{here, or_lost, prune, replan};
+use super::{here, or_lost, person_only, prune, replan};
 use crate::args;
 use crate::failure::{Failure, elsewhere};
 use crate::prompt::Answerer;
@@ -29,11 +31,16 @@ use crate::render;
 use crate::render::run::{Resumable, RunReporter, Style};
 
 pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
-    start_of(RunQuery::default(), want, plan, args)
+    start_of((RunQuery::default(), After::Nothing), want, plan, args)
 }
 
 /// The same for runs that are named by what they are about.
-pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
+pub(super) fn start_of(
+    (query, after): (RunQuery, After),
+    want: Want,
+    plan: Option<PathBuf>,
+    args: &args::StartArgs,
+) -> u8 {
     let style = match (args.json, args.quiet) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
@@ -47,13 +54,16 @@ pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args:
         return report.failed(&why.into());
     }
     let ended = request(want, plan, args).and_then(|request| {
-        let request = Request { query, ..request };
+        let request = Request { query, after, ..request };
         if args.dry_run { dry_run(&request, style) } else { perform(request, args, &mut report) }
     });
     if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
         prune::housekeep();
     }
-    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped().in_its_project()))
+    ended.unwrap_or_else(|failure| {
+        let failure = or_lost(failure).or_stopped().while_driving(report.driven()).in_its_project();
+        report.failed(&failure)
+    })
 }
 
 fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporter) -> Result<u8, Failure> {
@@ -217,6 +227,7 @@ fn drive(
     report: &mut RunReporter,
 ) -> Result<u8, Failure> {
     let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, answerer)?;
+    person_only::refuse_start(&request, &found, &ready)?;
     let answerer = if report.is_detached_in(&onward.project) { Answerer::Nobody } else { answerer };
     let approver = ask_approval::approver(answerer);
     let mut finished = match ready {
@@ -264,6 +275,9 @@ fn drive(
                 if !decided {
                     return Ok(report.finished(&finished));
                 }
+                if let Some(over) = put_away_meanwhile(&mut onward, &finished.run.id)? {
+                    return Ok(report.finished(&over));
+                }
                 Vec::new()
             }
             Ending::Completed | Ending::Failed | Ending::Stopped(_) => return Ok(report.finished(&finished)),
@@ -276,6 +290,17 @@ fn drive(
         let going = Going { run, resumption: Resumption { only, ..Resumption::default() } };
         finished = onward.go_on(&going, &request, report)?;
     }
+}
+
+/// The run as somebody else left it while a person was asked about it, where nothing is to be started then.
+fn put_away_meanwhile(onward: &mut Onward, id: &RunId) -> Result<Option<Finished>, Failure> {
+    let run = onward.load(id)?;
+    let ending = match run.ending() {
+        _ if run.archived => Some(Ending::Stopped(StopReason::Cancel)),
+        Some(halted @ Ending::Stopped(StopReason::Pause)) => Some(halted),
+        Some(_) | None => None,
+    };
+    Ok(ending.map(|ending| Finished { run, ending }))
 }
 
 fn nothing_left(run: &RunId) -> String {
@@ -306,6 +331,7 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> Result<
         deadline: args.deadline,
         budget_nano_usd: args.budget,
         agent: args.agent.clone(),
+        after: After::Nothing,
         query: RunQuery::default(),
     })
 }
@@ -362,7 +388,7 @@ fn dry_run(request: &Request, style: Style) -> Result<u8, Failure> {
     let request = &onward.by_id(request.clone(), &found);
     let all = onward.would_do(request, &found)?;
     let notes = onward.notes_of_unended_rewinds();
-    let notes: Vec<String> = notes.into_iter().chain(onward.told_requirements(request, &found)).collect();
+    let notes: Vec<String> = notes.into_iter().chain(onward.told_requirements(request, &found)?).collect();
     say_notes(&notes);
     if style == Style::Json {
         let phases: Vec<_> = all

@@ -11,6 +11,7 @@ use onward_engine::Onward;
 use super::here;
 use crate::args;
 use crate::failure::Failure;
+use crate::render::status::Detail;
 use crate::render::{self, watch::Watch};
 
 /// How often a run that is watched is looked at.
@@ -26,7 +27,7 @@ pub(super) fn status(args: &args::StatusArgs) -> Result<u8, Failure> {
     if args.output.json {
         render::answer_json(&view);
     } else {
-        render::answer(&render::status::status(&view, Timestamp::now()));
+        render::answer(&render::status::status(&view, Detail::AtAGlance, Timestamp::now()));
     }
     Ok(code(args, &view))
 }

@@ -34,11 +34,11 @@ pub(super) fn steer(args: &args::SteerArgs, choice: Choice, reason: Option<Strin
     Ok(exit::DONE)
 }
 
-/// Refuses skip and adopt inside a phase: they let everything behind it start, past approvals too. A retry grants
-/// nothing.
+/// Refuses a person's answers inside a phase: skip and adopt let everything behind it start, past approvals too, and a retry asks
+/// again for what was rejected, or gives more attempts than the plan does.
 pub(super) fn refuse_inside_a_phase(choice: Choice) -> Result<(), Failure> {
     match choice {
-        Choice::Retry | Choice::RetryClean => Ok(()),
+        Choice::Retry | Choice::RetryClean => person_only::refuse("retried"),
         Choice::Skip => person_only::refuse("skipped"),
         Choice::Adopt => person_only::refuse("adopted"),
     }

@@ -137,7 +137,9 @@ pub(super) fn illegal(what: String, why: &Refusal) -> FailurePage {
         Refusal::Unfit(_) => FailurePage::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
         Refusal::Archived => FailurePage::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::Over => FailurePage::new(exit::REFUSED, "over", what).next("onward status"),
-        Refusal::AtWork | Refusal::Rewinding => FailurePage::new(exit::DRIVEN, "at-work", what).next("onward status"),
+        Refusal::AtWork | Refusal::Rewinding | Refusal::FilesOnTheirWay(_) => {
+            FailurePage::new(exit::DRIVEN, "at-work", what).next("onward status")
+        }
         Refusal::NotAtWork(..) => FailurePage::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
 }
@@ -192,6 +194,14 @@ pub(super) fn lost(what: String) -> FailurePage {
     let more =
         "repair brings back what is under refs/onward in git; begin anew without it by  onward run --fresh".to_owned();
     let page = FailurePage::new(exit::DAMAGED, "runs-lost", what).more(vec![more]).kept(AS_BEFORE);
+    page.next("onward doctor").next("onward doctor --repair")
+}
+
+/// The store is there and has less than git has: what is begun anew must not be begun in it.
+pub(super) fn behind(what: String) -> FailurePage {
+    let more = "repair brings back what is under refs/onward in git; begin anew without it by  onward run --fresh --damaged aside  \
+                which keeps this store in .onward/damaged";
+    let page = FailurePage::new(exit::DAMAGED, "runs-lost", what).more(vec![more.to_owned()]).kept(AS_BEFORE);
     page.next("onward doctor").next("onward doctor --repair")
 }
 

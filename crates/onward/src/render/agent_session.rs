@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_core::brief::{Brief, CHARS_PER_TOKEN};
+use onward_core::brief::{Brief, CHARS_PER_TOKEN, quoted};
 use onward_core::view::{PhaseRecord, StatusView};
 
 use super::safe;
@@ -49,10 +49,10 @@ fn at_work(phase: &PhaseRecord) -> String {
     format!("at work: {}{name}{note}\n", safe::line(phase.id.as_str()))
 }
 
+/// A text that somebody wrote, in quotes.
 fn cut(text: &str) -> String {
-    let line = safe::line(text);
-    let short: String = line.chars().take(PART_CHARS_MAX).collect();
-    if short.len() < line.len() { format!("{short} …") } else { short }
+    let short: String = text.chars().take(PART_CHARS_MAX).collect();
+    quoted(&if short.len() < text.len() { format!("{short} …") } else { short })
 }
 
 /// As many whole lines as there is room for.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopRequest, Urgency};
 use onward_core::id::PhaseId;
-use onward_core::resume::{Finding, Weight};
+use onward_core::resume::{Finding, FindingKind, Weight};
 use onward_core::run::Run;
 use onward_core::view::{self, AgentRecord};
 
@@ -43,9 +43,12 @@ impl ChangeLines {
             Event::AttemptAdopted { phase, alive: true, .. } => {
                 Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
             }
-            Event::AttemptEnded { phase, outcome, left_running, agent, .. } => {
-                let lines: Vec<String> =
-                    self.ended(phase, outcome).into_iter().chain(left(phase, left_running)).collect();
+            Event::AttemptEnded { phase, outcome, left_running, agent, damage, .. } => {
+                let lines: Vec<String> = self
+                    .ended(phase, outcome, damage.as_deref())
+                    .into_iter()
+                    .chain(left(phase, left_running))
+                    .collect();
                 if let Some(told) = agent.as_deref().and_then(agents::end) {
                     self.ends.insert(phase.clone(), told);
                 }
@@ -81,7 +84,7 @@ impl ChangeLines {
             | Event::ReplanAllowed
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }
-            | Event::Replanned(_) => replan::line(&recorded.event),
+            | Event::Replanned(_) => replan::line(&recorded.event, run),
             Event::PhaseProbed { phase, answer, error } => self.proven(phase, *answer, error.as_ref()),
             Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
@@ -123,6 +126,7 @@ impl ChangeLines {
             | Event::FilesModified { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }
+            | Event::PlanningPaid { .. }
             | Event::StateChanged { .. } => None,
             Event::MirrorTroubled { path, what } => {
                 Some(format!("{} the mirror {} {}", paint::doubtful("~"), safe::line(path), safe::line(what)))
@@ -146,11 +150,15 @@ impl ChangeLines {
         }
     }
 
-    fn ended(&mut self, phase: &PhaseId, outcome: &Outcome) -> Option<String> {
+    fn ended(&mut self, phase: &PhaseId, outcome: &Outcome, damage: Option<&str>) -> Option<String> {
         let name = safe::line(phase.as_str());
         let end = match outcome {
             Outcome::Stopped { .. } => return Some(format!("{} {name} interrupted", paint::doubtful("■"))),
             Outcome::NeverRan => return Some(format!("{} {name} was not executed", paint::doubtful("?"))),
+            Outcome::Unknown if let Some(damage) = damage => {
+                let damage = safe::line(damage);
+                return Some(format!("{} {name} ended, and how is not known: {damage}", paint::doubtful("?")));
+            }
             Outcome::Unknown => return Some(format!("{} {name} ended and left no record", paint::doubtful("?"))),
             Outcome::Exited { code } => format!("exit code {code}"),
             Outcome::Killed { signal } => format!("ended by signal {signal}"),
@@ -193,8 +201,13 @@ fn completed(event: &Event, run: &Run) -> Option<String> {
 /// The findings that are worth a line before anything runs.
 fn findings_said(findings: &[Finding]) -> Option<String> {
     let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
-    let lines: Vec<String> =
-        worth.map(|finding| format!("{} {}", paint::doubtful("!"), safe::line(&finding.message))).collect();
+    let lines: Vec<String> = worth
+        .flat_map(|finding| {
+            let first = format!("{} {}", paint::doubtful("!"), safe::line(&finding.message));
+            let edits = finding.details.iter().filter(|_| finding.kind == FindingKind::PlanChanged);
+            std::iter::once(first).chain(edits.map(|edit| format!("    {}", safe::line(edit))))
+        })
+        .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use onward_core::event::StopReason;
+use onward_core::id::PhaseId;
 use onward_core::plan::{Body, Phase};
 use onward_core::question;
 use onward_core::run::{Ending, PhaseState, PhaseStatus, Run, RunStatus};
@@ -45,7 +46,17 @@ fn failures(run: &Run) -> String {
     };
     let more = all.len().saturating_sub(FAILURES_MAX);
     let more = (more > 0).then(|| format!("    and {more} more\n"));
-    all.iter().take(FAILURES_MAX).map(line).chain(more).collect()
+    all.iter().take(FAILURES_MAX).map(line).chain(more).chain(never(run)).collect()
+}
+
+/// Phases that have no turn because of what was left out before them.
+fn never(run: &Run) -> Option<String> {
+    let told = run.never_met().filter_map(|(phase, _)| Some((&phase.id, run.why_never(&phase.id)?)));
+    let line = |(phase, why): (&PhaseId, String)| {
+        format!("  {} {}  {}\n", paint::bad("✗"), safe::line(phase.as_str()), safe::line(&why))
+    };
+    let lines: String = told.take(FAILURES_MAX).map(line).collect();
+    (!lines.is_empty()).then_some(lines)
 }
 
 /// The end of a run for whoever watched it; `begun` is when this driver began.
@@ -54,7 +65,7 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
     let id = safe::line(run.id.as_str());
     let took = begun.map(|at| format!(" in {}", time::span(at, run.updated_at))).unwrap_or_default();
     let done = format!("{}{took}", view::progress(run));
-    let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
+    let resume = format!("go on with  {}\n", safe::line(&view::resume_with_inputs(run)));
     match finished.ending {
         Ending::Failed if run.status() == RunStatus::Archived => {
             format!("{} run {id} failed, {done}, and is archived\nlook at it with  onward show {id}\n", paint::bad("✗"))
@@ -81,7 +92,7 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
                 | StopReason::Cancel => {
                     return limits::last_words(run, reason);
                 }
-                StopReason::Waiting => "waits for others",
+                StopReason::Waiting => "waits for an approval or a report",
             };
             let left = left_at_work(run, reason);
             let awaited = if reason == StopReason::Waiting { external_phases::awaited(run) } else { String::new() };

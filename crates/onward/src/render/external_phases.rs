@@ -1,11 +1,11 @@
 //! External phases: questions that a person has to answer, reports, and the work handed out next.
 
-use onward_core::event::{Event, ExternalReport};
+use onward_core::event::{Event, ExternalReport, StopReason};
 use onward_core::id::PhaseId;
 use onward_core::question::DueApproval;
 use onward_core::run::Run;
-use onward_core::view::{self, CallRecord};
-use onward_engine::NextWork;
+use onward_core::view::{self, CallRecord, Driven};
+use onward_engine::{AnsweredElsewhere, NextWork};
 
 use super::{agents, paint, safe};
 
@@ -13,13 +13,17 @@ use super::{agents, paint, safe};
 pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
     let name = |phase: &PhaseId| safe::line(phase.as_str());
     match event {
+        // Where nothing else goes on it is asked, or said with the last words.
+        Event::ApprovalAsked { .. } | Event::CallAsked { .. } if is_at_rest(run) => None,
         Event::ApprovalAsked { phase } => Some(asked(phase, run)),
         Event::ApprovalAnswered { phase, choice, by } => {
             Some(format!("{} {} {} says {}", paint::busy("?"), name(phase), safe::line(by), safe::line(choice)))
         }
         Event::CallAsked { phase } => {
             let call = run.calls().find(|(found, _)| found.id == *phase).map(|(_, call)| CallRecord::new(call));
-            let asked = agents::asked(&name(phase), &call.unwrap_or_default(), &view::approve_command(&run.id, phase));
+            let call = call.unwrap_or_default();
+            let asked =
+                agents::asked(&name(phase), &call, &view::answer_call_command(&run.id, phase, &call.id, Driven::Now));
             Some(format!("{} {}", paint::doubtful("?"), asked.trim_end()))
         }
         Event::CallAnswered { phase, answer, by, reason } => {
@@ -51,13 +55,19 @@ fn asked(phase: &PhaseId, run: &Run) -> String {
         format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&run.question(asks, approval)));
     let shown = run.to_be_looked_at(asks, approval);
     let shown = shown.iter().map(|show| format!("    look at {}", safe::line(show)));
-    let lines: Vec<String> = std::iter::once(first).chain(shown).chain([format!("    {}", how(run, phase))]).collect();
+    let lines: Vec<String> =
+        std::iter::once(first).chain(shown).chain([format!("    {}", how(run, phase, Driven::Now))]).collect();
     lines.join("\n")
 }
 
+/// Whether the run waits for nothing but people and reports, so that its driver leaves it.
+fn is_at_rest(run: &Run) -> bool {
+    run.stopped == Some(StopReason::Waiting)
+}
+
 /// How a person answers.
-fn how(run: &Run, phase: &PhaseId) -> String {
-    safe::line(&view::approve_command(&run.id, phase))
+fn how(run: &Run, phase: &PhaseId, driven: Driven) -> String {
+    safe::line(&view::approve_command(&run.id, phase, driven))
 }
 
 /// An approval that is due, with what is to be looked at first.
@@ -66,6 +76,18 @@ pub(crate) fn due(due: &DueApproval) -> String {
     let phase = safe::line(due.phase.as_str());
     let message = safe::block(&due.message).replace('\n', "\n    ");
     format!("{} {phase} asks: {message}\n{look_at}", paint::doubtful("?"))
+}
+
+/// Why the person at this terminal is not asked any more.
+pub(crate) fn answered_elsewhere(answers: &[AnsweredElsewhere]) -> String {
+    let line = |one: &AnsweredElsewhere| {
+        let [phase, choice, by] = [one.phase.as_str(), &one.choice, &one.by].map(safe::line);
+        format!("{} {phase} was answered by {by} in another place: {choice}\n", paint::busy("▸"))
+    };
+    if answers.is_empty() {
+        return format!("{} the run has moved on meanwhile\n", paint::busy("▸"));
+    }
+    answers.iter().map(line).collect()
 }
 
 /// The answers to an approval. Enter decides nothing.
@@ -81,7 +103,10 @@ pub(crate) fn choices(due: &DueApproval) -> String {
 pub(super) fn awaited(run: &Run) -> String {
     let approvals = run.approvals().map(|(phase, approval)| {
         let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.question(phase, approval)));
-        format!("{id} asks: {asks}\nanswer with  {}\n", how(run, &phase.id))
+        let look_at = run.to_be_looked_at(phase, approval);
+        let look_at: String = look_at.iter().map(|show| format!("    look at {}\n", safe::line(show))).collect();
+        let how = how(run, &phase.id, Driven::ByNobody);
+        format!("{} {id} asks: {asks}\n{look_at}answer with  {how}\n", paint::doubtful("?"))
     });
     let conflicts = run.phases().filter(|(_, state)| state.conflict().is_some()).map(|(phase, state)| {
         let (id, asks) = (safe::line(phase.id.as_str()), run.asks(phase, state).unwrap_or_default());
@@ -89,12 +114,12 @@ pub(super) fn awaited(run: &Run) -> String {
         format!("{id}: {}\nanswer with  onward retry {run} {id}  (or adopt, or skip)\n", safe::line(&asks))
     });
     let calls = run.calls().map(|(phase, call)| {
-        let how = format!("answer with  {}", view::approve_command(&run.id, &phase.id));
+        let how = format!("answer with  {}", view::answer_call_command(&run.id, &phase.id, &call.id, Driven::ByNobody));
         agents::asked(&safe::line(phase.id.as_str()), &CallRecord::new(call), &how)
     });
     let mut text: String = approvals.chain(conflicts).chain(calls).collect();
     if text.is_empty() {
-        text = format!("what is to be done by others is told by  onward next --run {}\n", safe::line(run.id.as_str()));
+        text = format!("see the work that waits with  onward next --run {}\n", safe::line(run.id.as_str()));
     }
     text
 }

@@ -8,7 +8,7 @@ use onward_core::id::PhaseId;
 use onward_engine::Printed;
 use serde_json::json;
 
-use super::write::{Readership, pass};
+use super::write::{Readership, named_line, pass};
 use super::{json as json_line, paint, safe};
 
 /// Names are filled up to this, so that most lines begin in one column.
@@ -91,7 +91,7 @@ impl FollowedLines {
         match names {
             Names::LeftOut => shown(lines),
             Names::InFront => {
-                let name = format!("{:<NAME_CHARS$} |", safe::line(phase.as_str()));
+                let name = format!("{:<NAME_CHARS$} |", named_line(&safe::line(phase.as_str())));
                 let name = if self.terminal { paint::dim(&name) } else { name };
                 lines
                     .split_inclusive(|&byte| byte == b'\n')

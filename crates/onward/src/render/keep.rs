@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use onward_engine::{WaitingRun, keep_timer};
 
-use super::safe;
+use super::{safe, time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
@@ -16,20 +17,22 @@ pub(crate) fn report(report: &keep_timer::TimerReport, done: Done) -> String {
     let every = keep_timer::EVERY_MINUTES;
     let mut out = match (done, report.unchanged) {
         (Done::Installed, false) => {
-            format!("a timer looks every {every} minutes, and after a restart of the machine\n")
+            format!("a timer checks the unfinished runs every {every} minutes, and after a restart of the machine\n")
         }
-        (Done::Installed, true) => format!("the timer is there already; it looks every {every} minutes\n"),
-        (Done::TakenAway, false) => "taken away:\n".to_owned(),
-        (Done::TakenAway, true) => "there is no timer of this project\n".to_owned(),
+        (Done::Installed, true) => {
+            format!("the timer is installed already; it checks the unfinished runs every {every} minutes\n")
+        }
+        (Done::TakenAway, false) => "removed:\n".to_owned(),
+        (Done::TakenAway, true) => "this project has no timer\n".to_owned(),
     };
     for place in &report.places {
         let _ = writeln!(out, "  {}", safe::line(place));
     }
     if done == Done::Installed {
         out.push_str(
-            "it goes on with runs that wait for a limit, stopped at a deadline, or were cut off by a restart\n",
+            "it resumes runs that wait for a rate limit, stopped at a deadline, or were cut off by a restart\n",
         );
-        out.push_str("take it away with  onward keep --off\n");
+        out.push_str("remove it with  onward keep --off\n");
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {}", safe::line(note));
@@ -47,10 +50,10 @@ pub(crate) enum RunDriver {
 /// A line for each run.
 pub(crate) fn kept(kept: &WaitingRun, driver: RunDriver) -> String {
     let run = safe::line(kept.run.as_str());
-    let until = kept.not_before.map(|at| format!(" until {at}")).unwrap_or_default();
+    let until = kept.not_before.map(|at| format!(" until {}", time::clock(at, Timestamp::now()))).unwrap_or_default();
     match (&kept.why, driver) {
-        (_, RunDriver::Started) => format!("{run}  goes on\n"),
+        (_, RunDriver::Started) => format!("{run}  is resumed\n"),
         (Some(why), RunDriver::None) => format!("{run}  is left alone: {}{until}\n", safe::line(why)),
-        (None, RunDriver::None) => format!("{run}  could not be gone on with; onward resume {run} says why\n"),
+        (None, RunDriver::None) => format!("{run}  was not resumed; onward status {run} says why\n"),
     }
 }

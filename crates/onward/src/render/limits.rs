@@ -9,8 +9,8 @@ use super::{paint, safe, time};
 
 pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let names: Vec<String> = hit.limits.iter().map(|name| safe::line(name)).collect();
-    let which = if names.is_empty() { "a limit".to_owned() } else { format!("the limit {}", names.join(", ")) };
-    let guess = if hit.told { "" } else { " (a guess)" };
+    let which = if names.is_empty() { String::new() } else { format!(" by the limit {}", names.join(", ")) };
+    let guess = if hit.told { "" } else { " (a guess, no time was given)" };
     let said = if hit.said.is_empty() { String::new() } else { format!(": {}", safe::line(&hit.said)) };
     let when = words::countdown(hit.until, at);
     let who = match (&hit.phase, &hit.replan) {
@@ -19,14 +19,14 @@ pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
         (None, None) => "another run".to_owned(),
     };
     let sign = paint::doubtful("◷");
-    format!("{sign} {who} was rate-limited by {which}; it opens in {when}{guess}{said}")
+    format!("{sign} {who} was rate-limited{which}; next attempt in {when}{guess}{said}")
 }
 
 pub(super) fn stop(by: StopRequest, count: usize) -> String {
     let sign = paint::doubtful("■");
     match by {
-        StopRequest::Deadline => format!("{sign} the time is over: phases asked to end: {count}"),
-        StopRequest::Cancel => format!("{sign} given up: phases asked to end: {count}"),
+        StopRequest::Deadline => format!("{sign} the deadline is reached: phases asked to end: {count}"),
+        StopRequest::Cancel => format!("{sign} cancelled: phases asked to end: {count}"),
         StopRequest::Pause => {
             format!("{sign} pausing: nothing more is started; phases that come to their end: {count}")
         }
@@ -78,8 +78,8 @@ pub(super) fn last_words(run: &Run, reason: StopReason) -> String {
         return out_of_money(run);
     }
     let why = match (reason, run.retry_at()) {
-        (StopReason::Deadline, _) => "its time is over".to_owned(),
-        (_, Some(until)) => format!("the limit opens at {until}"),
+        (StopReason::Deadline, _) => "its deadline is reached".to_owned(),
+        (_, Some(until)) => format!("rate-limited until {}", time::clock(until, Timestamp::now())),
         (_, None) => "nothing more is started".to_owned(),
     };
     format!("{sign} run {id} is paused, {done}: {why}\ngo on with  {}\n", safe::line(&view::resume_command(&run.id)))

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use onward_core::view::{self, SavedProgress};
+use onward_core::run::RunStatus;
+use onward_core::view::{self, Driven, SavedProgress};
 use onward_engine::{ListItem, PlanDurations};
 use serde::Serialize;
 
@@ -46,17 +47,35 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
         let _ = writeln!(out, "    {}", safe::line(error));
     }
     out.push_str(&found(item));
+    out.push_str(&asks(item));
     out
 }
 
-/// How long phases take, plan by plan. Below three attempts nothing can be said.
+/// Questions to people, and how they answer.
+fn asks(item: &ListItem) -> String {
+    let driven = if item.status == RunStatus::Running.as_str() { Driven::Now } else { Driven::ByNobody };
+    let mut out = String::new();
+    for one in &item.asks {
+        let name = one.shown.as_deref().unwrap_or(one.phase.as_str());
+        let how = match &one.call {
+            Some(call) => view::answer_call_command(&item.run, &one.phase, call, driven),
+            None => view::approve_command(&item.run, &one.phase, driven),
+        };
+        let _ = writeln!(out, "    {} {} asks: {}", paint::doubtful("?"), safe::line(name), safe::line(&one.asks));
+        let _ = writeln!(out, "      {}", safe::line(&how));
+    }
+    out
+}
+
+/// How long phases take, plan by plan. Fewer than three attempts say nothing.
 pub(crate) fn durations(all: &[PlanDurations]) -> String {
     let mut out = String::new();
     for one in all {
-        let _ = writeln!(out, "{}, over its runs", paint::bold(&safe::line(&one.plan)));
+        let _ =
+            writeln!(out, "{}, all its runs; phases with at least three attempts", paint::bold(&safe::line(&one.plan)));
         let told = show::durations(&one.phases);
         if told.is_empty() {
-            out.push_str("  no phase was done three times yet\n");
+            out.push_str("  none yet\n");
         }
         for line in told.lines() {
             let _ = writeln!(out, "  {line}");
@@ -96,6 +115,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
             let _ = writeln!(out, "    {}", safe::line(error));
         }
         out.push_str(&found(item));
+        out.push_str(&asks(item));
         let verb = if item.resumable { "resume" } else { "status" };
         let _ = writeln!(out, "    onward {verb} {run}");
     }
@@ -105,7 +125,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
 pub(crate) const NO_RUNS: &str = "nothing is unfinished here\n    onward run [PLAN]   starts a plan\n    onward list         shows the runs of this project\n";
 
 pub(crate) const WELCOME: &str = "\
-onward keeps the books for long work done in phases, and goes on where it stopped.
+onward runs long work in phases, records every step, and goes on where it stopped.
 There is no project in this folder yet.
     onward init --plan    makes one, with a first plan to look at
     onward run PLAN       starts a plan

@@ -28,6 +28,7 @@ pub(crate) mod log;
 mod markers;
 mod names;
 pub(crate) mod paint;
+mod planned_work;
 pub(crate) mod planning;
 pub(crate) mod prune;
 pub(crate) mod question;
@@ -51,7 +52,7 @@ mod writer_thread;
 
 pub(crate) use terminal_size::drawing_columns;
 pub(crate) use write::{
-    Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, usage,
-    usage_words, write_beside,
+    Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, answer_raw, copy, not_written, say,
+    usage, usage_words, write_beside,
 };
 pub(crate) use writer_thread::drain;

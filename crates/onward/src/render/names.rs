@@ -17,8 +17,8 @@ const PROGRAM: &str = "onward ";
 const BEFORE: [&str; 3] = ["  ", ": ", "`"];
 /// Signs behind it.
 const BEHIND: [&str; 2] = ["  ", "`"];
-/// The verb that wants the whole id of a run.
-const WHOLE: &str = "onward delete ";
+/// The verbs to which `@` is no run: one wants the whole id, the other takes it for a checkpoint.
+const WHOLE: [&str; 2] = ["onward delete ", "onward show "];
 
 /// The text with runs and phases called as people call them.
 pub(super) fn named(text: &str, names: &ShortNames) -> String {
@@ -41,7 +41,9 @@ fn shown<'a>(text: &'a str, names: &ShortNames, written: fn(&str) -> String) -> 
 
 /// The newest run is `@`.
 fn short(command: &str, names: &ShortNames) -> String {
-    let Some(newest) = names.newest.as_ref().filter(|_| !command.starts_with(WHOLE)) else { return command.to_owned() };
+    let Some(newest) = names.newest.as_ref().filter(|_| !WHOLE.iter().any(|verb| command.starts_with(verb))) else {
+        return command.to_owned();
+    };
     let whole = format!("--resume={newest}");
     let word = |word: &str| match word {
         run if run.trim_end() == newest.as_str() => format!("@{}", &run[newest.as_str().len()..]),
@@ -87,7 +89,9 @@ mod tests {
         let shown = "run run_demo_1 failed\ngo on with  onward resume @\n  onward run --resume=@   (go on)\n";
         assert_eq!(named(text, &names()), shown);
         assert_eq!(named("  next: onward status run_demo_12\n", &names()), "  next: onward status run_demo_12\n");
-        assert_eq!(named("onward delete run_demo_1\n", &names()), "onward delete run_demo_1\n");
+        for kept in ["onward delete run_demo_1\n", "see  onward show run_demo_1\n"] {
+            assert_eq!(named(kept, &names()), kept);
+        }
         assert_eq!(named("type `onward undo run_demo_1` then", &names()), "type `onward undo @` then");
     }
 

@@ -3,22 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use onward_core::agent::AgentWork;
-use onward_core::id::PhaseId;
-use onward_core::plan::{Body, Phase};
 use onward_core::words;
 use onward_engine::{PlannedTask, PlanningNews};
 use serde_json::{Value, json};
 
-use super::{check, paint, safe};
+use super::{check, paint, planned_work, safe};
 
 pub(crate) const BEGINS: &str = "an agent writes the plan; Ctrl+C ends it, and nothing is saved before you say so\n";
 pub(crate) const TASK: &str = "What is to be done? An agent makes a plan of it, and you decide (Enter: nothing): ";
 pub(crate) const SAVE: &str = "Save this plan? (y)es  (v)iew its text  (n)o  [n]: ";
 pub(crate) const SAVE_AND_RUN: &str = "Save this plan and run it? (y)es  (v)iew its text  (n)o  [n]: ";
-
-/// Of a script or a prompt in the list of phases.
-const WORK_CHARS_MAX: usize = 70;
 
 /// The fate of the plan.
 #[derive(Clone, Copy, Debug)]
@@ -43,18 +37,14 @@ pub(crate) fn news(news: &PlanningNews) -> String {
     }
 }
 
-/// The phases, the batches, and what the checker warns of.
+/// The phases with all that they would execute, the batches, and what the checker warns of.
 pub(crate) fn page(planned: &PlannedTask) -> String {
     let mut out = String::from("\n");
     let plan = planned.checked.parsed.plan.as_ref().expect("a plan that passed the checks");
     if let Some(description) = &plan.description {
         let _ = writeln!(out, "{}", safe::line(description));
     }
-    for phase in plan.phases.iter().chain(&plan.finally) {
-        let needs: Vec<String> = phase.needs.iter().map(|need| safe::line(need.phase.as_str())).collect();
-        let needs = if needs.is_empty() { String::new() } else { format!(" (needs {})", needs.join(", ")) };
-        let _ = writeln!(out, "  · {}{needs}  {}: {}", name(&phase.id), phase.body.kind(), safe::line(&work(phase)));
-    }
+    out.push_str(&planned_work::list(plan));
     out.push_str(&check::check(&planned.checked));
     out.push_str(&cost(planned));
     out
@@ -103,28 +93,4 @@ fn path(planned: &PlannedTask) -> Option<String> {
     let here = std::env::current_dir().ok();
     let short = here.as_deref().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
     Some(safe::line(&short.display().to_string()))
-}
-
-fn name(id: &PhaseId) -> String {
-    safe::line(id.as_str())
-}
-
-/// The first line of what a phase does.
-fn work(phase: &Phase) -> String {
-    let text = match &phase.body {
-        Body::Run { script, .. } => script.clone(),
-        Body::Agent(block) => {
-            let work = AgentWork::read(block);
-            work.prompt.or(work.prompt_file).unwrap_or_default()
-        }
-        Body::Approval(approval) => approval.message.clone(),
-        Body::External(external) => external.instructions.clone(),
-        Body::Uses(uses) => uses.path.clone(),
-    };
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut short: String = line.chars().take(WORK_CHARS_MAX).collect();
-    if short.len() < text.trim().len() {
-        short.push('…');
-    }
-    short
 }

@@ -41,7 +41,11 @@ pub(crate) fn would(plan: &PrunePlan) -> String {
     plan.delete.iter().for_each(|line| row(&mut out, &paint::bad("would go"), &line.id, &line.reason));
     plan.keep.iter().for_each(|line| row(&mut out, &paint::good("stays   "), &line.id, &line.reason));
     let (gone, kept) = (plan.delete.len(), plan.keep.len());
-    let _ = writeln!(out, "{gone} would go ({} bytes), {kept} stay; nothing was deleted", plan.bytes_freed());
+    let _ = writeln!(
+        out,
+        "{gone} would go, with {} bytes of content; {kept} stay; nothing was deleted",
+        plan.bytes_freed()
+    );
     out
 }
 
@@ -54,7 +58,7 @@ pub(crate) fn done(done: &PruneDone) -> String {
     let mut out = String::new();
     done.deleted.iter().for_each(|line| row(&mut out, "deleted ", &line.id, &line.reason));
     done.failed.iter().for_each(|(line, why)| row(&mut out, &paint::bad("not deleted"), &line.id, why));
-    let _ = writeln!(out, "{} deleted; {} bytes can be used again", counted(&done.deleted), done.bytes_freed);
+    let _ = writeln!(out, "{} deleted, with {} bytes of content", counted(&done.deleted), done.bytes_freed);
     out
 }
 

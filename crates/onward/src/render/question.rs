@@ -27,9 +27,10 @@ pub(crate) const ORPHANS: &str = "(w)ait until it ends  (k)ill it  (q)uit  [q]: 
 pub(crate) const DOUBT: &str = "(r)etry  (a)dopt: it is done  (s)kip  (l)eave it open  [l]: ";
 pub(crate) const DAMAGED: &str =
     "(r)epair: keep what can be read  (a)side: put all of it aside and begin anew  (q)uit  [q]: ";
-pub(crate) const PICK: &str = "Go on from which phase? A number or a name, Enter goes back: ";
+pub(crate) const PICK: &str = "Go on from which phase? A number or a name; Enter or q goes back: ";
 pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo it  (q)uit  [q]: ";
 pub(crate) const PLAN: &str = "Go on with the plan as it was when the run was started? [y/N]: ";
+pub(crate) const EDITED: &str = "Go on with the edited plan for all that is not done? [y/N]: ";
 pub(crate) const WHICH_RUN: &str = "Which run? A number, (s)tart fresh, keeping them, (q)uit  [1]: ";
 
 /// Columns that a line of short entries fills at most.
@@ -77,8 +78,7 @@ pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> Str
         .collect();
     out.push_str(&entries(&pending, columns, pending_entry));
     for reason in reasons(one).iter().chain(&view.warnings) {
-        let sign = if reason.starts_with(' ') { "      ".to_owned() } else { paint::doubtful("Check:") };
-        let _ = writeln!(out, "{sign} {}", safe::line(reason.trim_start()));
+        out.push_str(&reason_line(reason));
     }
     // What has begun and consists of others is done by those.
     let wholes: Vec<&PhaseId> = view.remaining.iter().filter(|one| begun(one).is_some()).map(|one| &one.id).collect();
@@ -88,6 +88,12 @@ pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> Str
     }
     out.push('\n');
     out
+}
+
+/// A line of what stands in the way; more of it stands below it, indented.
+pub(crate) fn reason_line(reason: &str) -> String {
+    let sign = if reason.starts_with(' ') { "      ".to_owned() } else { paint::doubtful("Check:") };
+    format!("{sign} {}\n", safe::line(reason.trim_start()))
 }
 
 /// A child that is done is counted with its parent.
@@ -135,12 +141,12 @@ fn how(by: StopReason) -> &'static str {
         StopReason::DriverGone => KILLED,
         StopReason::Question => "it needs an answer",
         StopReason::Requirement => "something that it requires was not there",
-        StopReason::Waiting => "it waits for others",
+        StopReason::Waiting => "it waits for an approval or a report",
         StopReason::Rewind => "rewound",
         StopReason::Import => "taken over from a file",
-        StopReason::Limit => "a limit was hit",
+        StopReason::Limit => "rate-limited",
         StopReason::Budget => "its budget was used up",
-        StopReason::Deadline => "its time was over",
+        StopReason::Deadline => "its deadline was reached",
         StopReason::Pause => "paused",
         StopReason::Cancel => "cancelled",
     }
@@ -196,7 +202,9 @@ fn at_work(record: &PhaseRecord, next: &[WillRun], now: Timestamp) -> String {
     };
     let note = record.note.as_ref().map(|note| format!(": \"{}\"", safe::line(note))).unwrap_or_default();
     let (sign, title) = (paint::sign(record.status), status::title(record));
-    format!("  {sign} {title}  was running{span}, attempt {}{alive}{note}\n", record.attempts)
+    // None of it is this run's where it was forked or imported.
+    let attempt = if record.attempts == 0 { String::new() } else { format!(", attempt {}", record.attempts) };
+    format!("  {sign} {title}  was running{span}{attempt}{alive}{note}\n")
 }
 
 /// Short entries, as many on a line as fit.
@@ -231,14 +239,19 @@ pub(crate) fn pick_list(offered: &[(&Phase, &PhaseState)]) -> String {
     let mut out = String::new();
     for (number, (phase, state)) in (1..).zip(offered).take(ENTRIES_MAX) {
         let record = view::phase_record(phase, state);
-        let attempt = if state.attempts > 0 { format!(", attempt {}", state.attempts) } else { String::new() };
+        let attempts = state.attempts_that_count();
+        let attempt = match attempts {
+            0 => String::new(),
+            1 => ", tried once".to_owned(),
+            more => format!(", tried {more} times"),
+        };
         let word = if state.status == PhaseStatus::Running { "was running" } else { state.status.as_str() };
         let _ = writeln!(out, "  {number:>2}) {}   {word}{attempt}", called(&record));
     }
     if offered.len() > ENTRIES_MAX {
         let _ = writeln!(out, "      and {} more, by name", offered.len() - ENTRIES_MAX);
     }
-    out.push_str("What is picked is done again, with all that needs it.\n");
+    out.push_str("The phase that you pick is run again, and all that need it.\n");
     out
 }
 

@@ -3,10 +3,11 @@
 use onward_core::event::Event;
 use onward_core::id::PhaseId;
 use onward_core::replan::PlanChanges;
+use onward_core::run::Run;
 
 use super::{paint, safe};
 
-pub(super) fn line(event: &Event) -> Option<String> {
+pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
     let name = |phase: &PhaseId| safe::line(phase.as_str());
     match event {
         Event::ReplanAsked { phase, reason, .. } => {
@@ -14,7 +15,13 @@ pub(super) fn line(event: &Event) -> Option<String> {
         }
         Event::ReplanAllowed => Some(format!("{} one more revision of the plan is let through", paint::doubtful("↻"))),
         Event::ReplanProposed { phase, .. } => {
-            Some(format!("{} {} another plan is there and waits for approval", paint::doubtful("?"), name(phase)))
+            let edits = run.proposed_edits(phase).into_iter().map(|edit| format!("\n    {}", safe::line(&edit)));
+            let edits: String = edits.collect();
+            Some(format!(
+                "{} {} another plan is there and waits for approval{edits}",
+                paint::doubtful("?"),
+                name(phase)
+            ))
         }
         Event::ReplanRefused { phase, why, .. } => {
             Some(format!("{} {} gets no other plan: {}", paint::bad("✗"), name(phase), safe::line(why)))

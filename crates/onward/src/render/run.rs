@@ -59,8 +59,16 @@ impl Reporter for RunReporter {
         }
         match update {
             Update::Event { recorded, run, output } => {
+                if matches!(recorded.event, Event::PhaseFailed { .. }) {
+                    // Somebody may be asked about it in a moment, with the view right above.
+                    self.live.refresh(run, *output, recorded.at);
+                }
                 self.event(recorded, run, *output);
-                self.live.show(run, *output, recorded.at);
+                if run.ending().is_some() {
+                    self.live.hide();
+                } else {
+                    self.live.show(run, *output, recorded.at);
+                }
             }
             Update::Expected(expected) => self.live.expect(expected),
             Update::Note(text) => say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text))),
@@ -205,6 +213,11 @@ impl RunReporter {
             Style::Text | Style::Quiet => say(&ending::last_words(finished, self.begun)),
         }
         code
+    }
+
+    /// The run that is driven, once something of it was on record.
+    pub(crate) fn driven(&self) -> Option<&RunId> {
+        self.run.as_ref()
     }
 
     /// Nothing was started, and that is all right.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use onward_core::obeyed::is_obeyed;
+
 /// No colour is longer.
 const COLOUR_BYTES_MAX: usize = 64;
 
@@ -116,13 +118,6 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
         }
     }
     out
-}
-
-/// Control characters, and marks that reorder or hide text so that what is shown is not what is there.
-pub(super) fn is_obeyed(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(character, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) fn show(shown: &Shown, now: Timestamp) -> String {
 }
 
 pub(crate) fn whole(run: &RunShown, now: Timestamp) -> String {
-    let mut out = status::status(&run.view, now);
+    let mut out = status::status(&run.view, status::Detail::All, now);
     let all = run.view.completed.iter().chain(&run.view.running).chain(&run.view.remaining);
     for record in all.filter(|record| !record.artifacts.is_empty()) {
         let _ = writeln!(out, "artifacts of {}", safe::line(record.id.as_str()));
@@ -85,11 +85,7 @@ pub(super) fn durations(all: &[PhaseDurations]) -> String {
             EndKind::TimedOut => "runs out of time after",
         };
         let (p50, p90) = (time::milliseconds(took.p50_ms), time::milliseconds(took.p90_ms));
-        format!(
-            "{} {how} {p50}, nine of ten times at most {p90} ({} attempts)\n",
-            safe::line(phase.as_str()),
-            took.runs
-        )
+        format!("{} {how} {p50}; 9 of 10 within {p90} ({} attempts)\n", safe::line(phase.as_str()), took.runs)
     })
     .collect()
 }

@@ -28,7 +28,11 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::CommitLeft { why: NoCommit::NothingChanged { left_out }, .. } if !left_out.is_empty() => {
             let paths: Vec<String> = left_out.iter().map(|path| safe::line(path)).collect();
-            Some(format!("{} no commit: nothing else has changed, without {}", paint::doubtful("!"), paths.join(", ")))
+            Some(format!(
+                "{} no commit: nothing else has changed; left out: {}",
+                paint::doubtful("!"),
+                paths.join(", ")
+            ))
         }
         Event::RunRewound(rewound) => {
             let undone = rewound.restored.iter().flat_map(|restored| &restored.phases);

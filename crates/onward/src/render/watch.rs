@@ -9,7 +9,7 @@ use onward_core::view::{PhaseRecord, StatusView};
 use serde_json::json;
 
 use super::terminal_size::{ScreenSize, stdout_size};
-use super::write::redraw;
+use super::write::{named_line, redraw};
 use super::{answer, answer_json, status};
 use crate::args::AnswerForm;
 
@@ -52,7 +52,7 @@ impl Watch {
         match self.form {
             WatchForm::Screen => self.draw(&lines(view, now, stdout_size().lines.saturating_sub(1))),
             WatchForm::Blocks | WatchForm::Json if !news => {}
-            WatchForm::Blocks => answer(&format!("{}\n", status::status(view, now))),
+            WatchForm::Blocks => answer(&format!("{}\n", status::status(view, status::Detail::AtAGlance, now))),
             WatchForm::Json => answer_json(&json!({ "type": "status", "at": now, "status": view })),
         }
     }
@@ -60,7 +60,7 @@ impl Watch {
     /// The last look stays, all of it.
     pub(crate) fn end(&mut self, view: &StatusView, now: Timestamp) {
         if self.form == WatchForm::Screen {
-            let text = status::status(view, now);
+            let text = status::status(view, status::Detail::AtAGlance, now);
             self.draw(&text.lines().map(str::to_owned).collect::<Vec<_>>());
         }
     }
@@ -84,6 +84,7 @@ impl Watch {
             "\u{1b}[H\u{1b}[2J".to_owned()
         };
         let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+        let lines: Vec<String> = lines.iter().map(|line| named_line(line)).collect();
         let plain = |line: &String| if coloured { line.clone() } else { strip_str(line).to_string() };
         let body: String = lines.iter().flat_map(|line| [plain(line), END_OF_LINE.to_owned()]).collect();
         redraw(&format!("{}{back}{body}\u{1b}[J{}", CUT.0, CUT.1));
@@ -93,22 +94,29 @@ impl Watch {
 
 /// The run in so many rows: all of it where there is room, else what is at work and what needs somebody.
 fn lines(view: &StatusView, now: Timestamp, rows: usize) -> Vec<String> {
-    let all: Vec<String> = status::status(view, now).lines().map(str::to_owned).collect();
+    let all: Vec<String> = status::status(view, status::Detail::AtAGlance, now).lines().map(str::to_owned).collect();
     if all.len() <= rows {
         return all;
     }
-    let mut out: Vec<String> = status::heading(view, now).lines().map(str::to_owned).collect();
+    let of = |text: String| text.lines().map(str::to_owned).collect::<Vec<String>>();
+    let mut out = of(status::heading(view, now));
+    let footer = of(status::footer(view, now));
     let calm = |record: &&PhaseRecord| record.status == PhaseStatus::Pending;
-    let told = view.running.iter().chain(view.remaining.iter().filter(|record| !calm(record)));
-    out.extend(told.map(|record| status::phase(record, now).trim_end().to_owned()));
-    let count = view.remaining.iter().filter(calm).count();
-    let room = rows.saturating_sub(1);
-    if out.len() > room {
-        let cut = out.len() - room;
-        out.truncate(room);
-        out.push(format!("  … and {cut} more lines; onward status shows all"));
+    // What needs somebody comes first: it must not be what is cut off.
+    let told = view.remaining.iter().filter(|record| !calm(record)).chain(&view.running);
+    let told: Vec<String> = told.map(|record| status::phase(record, now).trim_end().to_owned()).collect();
+    let is_written = |record: &&PhaseRecord| record.part_of.is_none();
+    let count = view.remaining.iter().filter(calm).filter(is_written).count();
+    let done = view.completed.iter().filter(is_written).count();
+    let room = rows.saturating_sub(out.len() + footer.len() + 1);
+    if told.len() > room {
+        out.extend(told.iter().take(room).cloned());
+        out.push(format!("  … and {} more; onward status shows them", told.len() - room));
     } else {
-        out.push(format!("  … {} done and {count} still to come; onward status shows all", view.completed.len()));
+        out.extend(told);
+        out.push(format!("  … {done} done and {count} still to come; onward status shows them"));
     }
+    out.extend(footer);
+    out.truncate(rows);
     out
 }

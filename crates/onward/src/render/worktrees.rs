@@ -28,13 +28,18 @@ pub(super) fn line(phase: &PhaseId, fact: &WorktreeFact, run: &Run) -> Option<St
             let told: String = told.iter().map(|line| format!("\n    {}", safe::line(line))).collect();
             Some(format!("{} {name}: {}{told}", paint::doubtful("?"), safe::line(&asks)))
         }
-        WorktreeFact::Removed { kept: Some(why) } => {
+        WorktreeFact::Removed { put_away: Some(commit), .. } => {
+            let commit = safe::line(commit);
+            let name = format!("{} the work of {name}", paint::busy("·"));
+            Some(format!("{name} that was left out is kept, as long as its run is, in  git show {commit}"))
+        }
+        WorktreeFact::Removed { kept: Some(why), .. } => {
             Some(format!("{} the worktree of {name} stays: {}", paint::doubtful("!"), safe::line(why)))
         }
         WorktreeFact::Begun { content: None, .. }
         | WorktreeFact::IntegrationBegun { .. }
         | WorktreeFact::Integrated { .. }
-        | WorktreeFact::Removed { kept: None } => None,
+        | WorktreeFact::Removed { kept: None, put_away: None } => None,
     }
 }
 

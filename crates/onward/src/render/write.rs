@@ -4,9 +4,12 @@
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::OnceLock;
 
+use anstream::adapter::strip_str;
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageKind};
 use onward_engine::names::short_names;
-use onward_engine::redact::secrets;
+use onward_engine::redact::{Redactor, secrets};
 use serde::Serialize;
 use serde_json::json;
 
@@ -26,13 +29,32 @@ pub(crate) fn not_written() -> Option<&'static str> {
 
 /// The answer to a command, on stdout. Colour is taken out where nobody would see it.
 pub(crate) fn answer(text: &str) {
-    let text = for_people(text, terminal_size::stdout_columns());
-    let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
+    answer_drawn(&for_people(text, terminal_size::stdout_columns()));
 }
 
 /// An answer that is laid out already, or that programs read as well: nothing in it is broken or called otherwise.
 pub(crate) fn answer_drawn(text: &str) {
+    let text = as_seen(text, &io::stdout());
     let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
+}
+
+/// The content of a file or another text that somebody else wrote: to the byte for programs; a terminal obeys nothing of it.
+pub(crate) fn answer_raw(bytes: &[u8]) {
+    if io::stdout().is_terminal() {
+        answer_drawn(&safe::block(&String::from_utf8_lossy(bytes)));
+    } else {
+        answer_bytes(bytes);
+    }
+}
+
+/// A text as it will be read. Colours that nobody would see go before the secrets are looked for, since what they part would
+/// grow together afterwards; and of whatever was overlooked a terminal obeys nothing but colours.
+fn as_seen(text: &str, to: &impl RawStream) -> String {
+    let text = if to.is_terminal() { safe::coloured(text) } else { text.to_owned() };
+    match AutoStream::choice(to) {
+        ColorChoice::Never => strip_str(&text).to_string(),
+        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => text,
+    }
 }
 
 /// Text for people: with the names that they use, and on a terminal in lines that fit.
@@ -66,13 +88,17 @@ pub(super) fn line_json(value: &impl Serialize) {
 
 /// All that is not the answer, on stderr. On a terminal it fits the width.
 pub(crate) fn say(text: &str) {
-    let text = for_people(text, terminal_size::stderr_columns());
+    let text = as_seen(&for_people(text, terminal_size::stderr_columns()), &io::stderr());
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
+}
+
+/// A line of an answer that is redrawn in place, with the names that people use.
+pub(super) fn named_line(line: &str) -> String {
+    names::named(line, &short_names())
 }
 
 /// Writes an answer that is redrawn in place to the terminal, with its control sequences.
 pub(super) fn redraw(text: &str) {
-    let text = names::named(text, &short_names());
     let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(io::stdout().lock(), bytes)));
 }
 
@@ -185,8 +211,17 @@ pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
     let terminal = out.is_terminal();
     let mut buffer = vec![0; COPIED_BYTES];
     let mut text = safe::OutputText::default();
-    let colours = !matches!(anstream::AutoStream::choice(&out), anstream::ColorChoice::Never);
-    let shown = |text: String| if colours { text } else { console::strip_ansi_codes(&text).into_owned() };
+    // A secret that colours had parted would be one piece without them.
+    let mut redactor = Redactor::with(secrets());
+    let colours = !matches!(AutoStream::choice(&out), ColorChoice::Never);
+    let mut shown = |text: String| {
+        if colours {
+            return text.into_bytes();
+        }
+        let mut clean = Vec::new();
+        redactor.push(console::strip_ansi_codes(&text).as_bytes(), &mut clean);
+        clean
+    };
     loop {
         let count = match from.read(&mut buffer) {
             Ok(0) => break,
@@ -194,18 +229,16 @@ pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
             Err(why) if why.kind() == ErrorKind::Interrupted => continue,
             Err(why) => return Err(why),
         };
-        let written = if terminal {
-            out.write_all(shown(text.next(&buffer[..count])).as_bytes())
-        } else {
-            out.write_all(&buffer[..count])
-        };
+        let written =
+            if terminal { out.write_all(&shown(text.next(&buffer[..count]))) } else { out.write_all(&buffer[..count]) };
         if written.is_err() {
             remember(written);
             return Ok(Readership::NobodyReads);
         }
     }
-    let end = if terminal { shown(text.end()) } else { String::new() };
-    let ended = write_to(&mut out, end.as_bytes());
+    let mut end = if terminal { shown(text.end()) } else { Vec::new() };
+    redactor.finish(&mut end);
+    let ended = write_to(&mut out, &end);
     let copied = if ended.is_ok() { Readership::All } else { Readership::NobodyReads };
     remember(ended);
     Ok(copied)

@@ -22,7 +22,7 @@ const QUEUE_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same at the end, once a stop was asked for.
 const STOP_PATIENCE: Duration = Duration::from_millis(300);
-/// How often it is looked whether a stop was asked for.
+/// How often it checks for a request to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How often a view is drawn anew while nothing comes: times go on, and the screen may have another size.

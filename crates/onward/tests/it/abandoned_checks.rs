@@ -1,5 +1,7 @@
 //! Commands that check whether a phase is done, when whoever started them is killed.
 
+use onward_testkit::TestProject;
+
 use crate::project;
 
 const PLAN: &str = "
@@ -9,6 +11,21 @@ phases:
   a: { run: step a, verify: [\"setsid -w step check hold\"], done-when: [step probe hold] }
   b: { needs: a, run: step b }
 ";
+
+/// A run that waits for a report, whose check holds on until it is let go.
+fn waiting_for_a_report() -> TestProject {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it }, verify: [step check hold] }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    project
+}
 
 /// The driver alone is killed while a check of its runs, in a session of its own. The next driver ends that check before it
 /// checks again: the two are never there at the same time. The same a second time with the probe.
@@ -57,16 +74,7 @@ fn a_check_does_not_run_beside_the_next_attempt() {
 /// neither is ended by the other.
 #[test]
 fn two_reports_check_one_after_the_other() {
-    let project = project();
-    project.plan(
-        "
-        onward: 1
-        name: demo
-        phases:
-          ext: { external: { instructions: do it }, verify: [step check hold] }
-    ",
-    );
-    project.command(["run"]).expect(15);
+    let project = waiting_for_a_report();
     let one = project.start(["report", "done", "ext"]);
     project.wait_ledger("begin", "check", 1);
     let other = project.start(["report", "done", "ext"]);
@@ -190,16 +198,7 @@ fn only_what_counts_is_looked_at() {
 /// is left alone.
 #[test]
 fn a_driver_leaves_the_check_of_a_report_alone() {
-    let project = project();
-    project.plan(
-        "
-        onward: 1
-        name: demo
-        phases:
-          ext: { external: { instructions: do it }, verify: [step check hold] }
-    ",
-    );
-    project.command(["run"]).expect(15);
+    let project = waiting_for_a_report();
     let report = project.start(["report", "done", "ext"]);
     let begun = project.wait_ledger("begin", "check", 1);
     project.command(["resume"]).expect(15);

@@ -5,7 +5,7 @@ use onward_testkit::{TestProject, wait_until};
 use crate::project;
 
 /// Plays `$HOME/agent/step-N` at its Nth call. `call ID COMMAND` asks the hook that `--settings` names: an allowed command is run, one that
-/// is to wait ends the client, and the reason of a no is noted.
+/// is to wait ends the client, and the reason of a no is noted. Where a call has no script of its own it plays `step-any`.
 const CLIENT: &str = r#"#!/bin/sh
 n=$(( $(ls "$HOME/agent" | grep -c '^call-') + 1 ))
 settings=
@@ -34,10 +34,11 @@ call() {
 }
 done_() { echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"Done.","num_turns":1,"total_cost_usd":0.1,"permission_denials":['"$denied"']}'; }
 hold() { until [ -e "$HOME/go-on" ]; do sleep 0.02; done; }
+[ -e "$HOME/agent/step-$n" ] || n=any
 . "$HOME/agent/step-$n"
 "#;
 
-const PLAN: &str = "
+pub(crate) const PLAN: &str = "
     onward: 1
     name: release
     phases:
@@ -45,7 +46,7 @@ const PLAN: &str = "
       after: { needs: build, run: step after }
 ";
 
-fn with_agent(plan: &str, steps: &[&str]) -> TestProject {
+pub(crate) fn with_agent(plan: &str, steps: &[&str]) -> TestProject {
     let project = project();
     project.plan(plan);
     project.script("claude", CLIENT);
@@ -56,22 +57,22 @@ fn with_agent(plan: &str, steps: &[&str]) -> TestProject {
     project
 }
 
-fn calls(project: &TestProject) -> Vec<String> {
+pub(crate) fn calls(project: &TestProject) -> Vec<String> {
     let call = |number: usize| std::fs::read_to_string(project.home().join(format!("agent/call-{number}"))).ok();
     (1..).map_while(call).collect()
 }
 
-fn in_home(project: &TestProject, name: &str) -> String {
+pub(crate) fn in_home(project: &TestProject, name: &str) -> String {
     std::fs::read_to_string(project.home().join(name)).unwrap_or_default()
 }
 
-fn waiting_call(project: &TestProject) -> Option<serde_json::Value> {
+pub(crate) fn waiting_call(project: &TestProject) -> Option<serde_json::Value> {
     let status = project.command(["status", "--json"]).json();
     let phases = status["remaining"].as_array()?;
     phases.iter().map(|phase| phase["agent"]["call"].clone()).find(|call| !call.is_null())
 }
 
-const ASKS: &str = "init s1; says 'All tests pass.'; call t1 'deploy now'\n";
+pub(crate) const ASKS: &str = "init s1; says 'All tests pass.'; call t1 'deploy now'\n";
 
 /// The agent wants to deploy. Everything is killed while it waits; a phase that approves it is refused; processes of another day
 /// answer it and go on, in the same session and without a prompt, and it is deployed once.
@@ -95,8 +96,14 @@ fn a_call_is_approved_across_a_kill_and_made_once() {
         assert!(status.contains(told), "{told} in {status}");
     }
     assert_eq!((calls(&project).len(), in_home(&project, "deployed").as_str()), (1, ""), "nothing was made yet");
+    let list = project.command(["list"]).expect(0).out;
+    assert!(
+        list.contains("? build asks: may it use Bash") && list.contains("onward approve @ build --call "),
+        "{list}"
+    );
     project.command(["approve", "@", "build"]).expect(0);
     project.command(["approve", "@", "build"]).expect(0);
+    assert!(!project.command(["list"]).expect(0).out.contains("asks"), "it is answered");
     assert_eq!(in_home(&project, "deployed"), "");
     project.command(["resume"]).expect(0);
     assert_eq!(in_home(&project, "deployed"), "now\n");
@@ -214,16 +221,53 @@ fn a_call_is_asked_about_at_the_terminal() {
     assert!(in_home(&project, "deployed").ends_with("never\n"));
 }
 
-/// The orders about calls cannot be read: nothing passes, also not what nobody would be asked about.
+/// The agent writes an answer of its own where once the orders lay. Only what is on record counts: the call waits, and is not made.
 #[test]
-fn without_its_orders_the_hook_lets_nothing_pass() {
-    let spoil =
-        "init s1; for f in .onward/attempts/*/build/*/calls; do echo x > $f; done; call t1 'deploy now'; done_\n";
-    let project = with_agent(PLAN, &[spoil]);
+fn an_agent_approves_nothing_by_a_file() {
+    let forged = r#"{"version":1,"ask":[],"approved":null,"rejected":[]}"#;
+    let forge = format!(
+        "init s1; for d in .onward/attempts/*/build/*; do echo '{forged}' > $d/calls; done; call t1 'deploy now'; done_\n"
+    );
+    let project = with_agent(PLAN, &[&forge]);
+    project.command(["run"]).expect(15);
+    assert_eq!(in_home(&project, "deployed"), "");
+    assert!(waiting_call(&project).is_some());
+}
+
+/// The hook is told of another attempt than the one whose folder it has: nothing passes, also not what nobody would be asked about.
+#[test]
+fn without_what_is_on_record_the_hook_lets_nothing_pass() {
+    let lie = "init s1; ONWARD_PHASE=after; export ONWARD_PHASE; call t1 'make x'; call t2 'deploy now'; done_\n";
+    let project = with_agent(PLAN, &[lie]);
     project.command(["run"]).expect(1);
     assert_eq!(in_home(&project, "deployed"), "");
     let errors = in_home(&project, "agent/errors");
     assert!(errors.contains("nobody can tell whether a person has to approve it"), "{errors}");
+}
+
+/// The call holds what a terminal would obey or overwrite. A person sees signs for it, and programs the exact text.
+#[test]
+fn a_call_is_shown_as_it_is() {
+    let hidden = r"deploy now \u001b]0; touch PWNED #\u0007\u000drm \u0008\u0000";
+    let project = with_agent(PLAN, &[&format!("init s1; call t1 '{hidden}'\n")]);
+    let waits = project.command(["run"]).expect(15);
+    let status = project.command(["status"]).expect(0).out;
+    for shown in [&waits.err, &status] {
+        assert!(shown.contains(r"deploy now \u{1b}]0; touch PWNED #\u{7}\rrm \u{8}\u{0}"), "{shown}");
+    }
+    let call = waiting_call(&project).expect("a call");
+    assert_eq!(call["input"], "deploy now \u{1b}]0; touch PWNED #\u{7}\rrm \u{8}\0");
+}
+
+/// The call is longer than a question may be. The question says where all of it stands, and it stands there.
+#[test]
+fn all_of_a_long_call_can_be_read() {
+    let long = format!("deploy now {}; deploy never", " ".repeat(9_000));
+    let project = with_agent(PLAN, &[&format!("init s1; call t1 '{long}'\n")]);
+    project.command(["run"]).expect(15);
+    let status = project.command(["status"]).expect(0).out;
+    assert!(status.contains("bytes more; all of it: onward status --json"), "{status}");
+    assert_eq!(waiting_call(&project).expect("a call")["input"], long.as_str());
 }
 
 /// A person says no to all of it in other ways: the phase is retried, and asks anew; another run's phase has nothing to approve.

@@ -272,7 +272,7 @@ fn any_command_can_be_an_agent() {
 
     project.write(".onward/config.yaml", entry("theirs"));
     project.plan(&plan("theirs"));
-    project.command(["run"]).expect(1).err_names(["no agent theirs"]);
+    project.command(["run"]).expect(2).err_names(["agent theirs of", "config.yaml:2", "not in force", "onward trust"]);
 }
 
 /// A prompt lies in a file that is not there. It is said before anything is made.

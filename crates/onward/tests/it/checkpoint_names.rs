@@ -65,6 +65,17 @@ fn a_name_that_was_given_twice_lists_what_it_fits() {
     assert_eq!(status_of(&project, &old)["status"], "archived");
 }
 
+/// A phase takes a checkpoint of the same name at each attempt. The name means the newest, and the former keeps its id.
+#[test]
+fn a_name_that_is_given_again_in_a_run_means_the_newest() {
+    let project = project();
+    project.plan(TWO);
+    let (_, first) = failed_with(&project, "gold");
+    let second = project.command(["checkpoint", "--name", "gold"]).expect(0).out.trim().to_owned();
+    assert_eq!(project.command(["show", "gold", "--json"]).expect(0).json()["id"], json!(second));
+    assert_eq!(project.command(["show", &first, "--json"]).expect(0).json()["name"], json!("gold"));
+}
+
 /// The beginning of an id fits many checkpoints: ten of them are listed.
 #[test]
 fn what_fits_too_many_lists_ten() {

@@ -102,7 +102,7 @@ fn three_runs() -> TestProject {
 fn durations_over_all_runs() {
     let project = three_runs();
     let told = project.command(["list", "--durations"]).expect(0).out;
-    assert!(told.contains("onward.yaml, over its runs\n  load takes "), "{told}");
+    assert!(told.contains("onward.yaml, all its runs; phases with at least three attempts\n  load takes "), "{told}");
     assert!(told.contains("(4 attempts)") && !told.contains("tell takes"), "{told}");
     project.command(["run"]).expect(0);
     let plans = &project.command(["list", "--durations", "--json"]).json()["durations"];

@@ -1,5 +1,8 @@
 //! Data that people hand in: refused at the door with code 2, or read back as it was.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use onward_core::data_limits::VALUES_MAX;
 use onward_testkit::{Ran, TestProject};
 use serde_json::Value;
@@ -118,6 +121,78 @@ fn kills_nothing_that_is_saved_changes() {
         }
     }
     project.command(["doctor"]).expect(0);
+}
+
+/// The documents that are refused were handed in by a client over MCP, as every tool that takes data takes them. Each is refused there,
+/// too, and the state stays as it was.
+#[test]
+fn what_would_change_is_refused_over_mcp() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  ext: { external: { instructions: x } }\n");
+    project.command(["run"]).expect(15);
+    let before = project.command(["state", "get"]).json();
+    let bad = documents().into_iter().filter(|(text, fits)| !fits && text.starts_with("{\"x\""));
+    let bad: Vec<String> = bad.map(|(text, _)| text).filter(|text| !text.contains("[[[")).collect();
+    let mut lines = vec![
+        r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
+    ];
+    let tools = [("state_merge", "patch"), ("start", "plan"), ("report_done", "outputs")];
+    let mut asked = 0;
+    for text in bad.iter().filter(|text| !text.contains('\n')) {
+        for (tool, argument) in tools {
+            lines.push(format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\"arguments\":{{\"{argument}\":{text}}}}}}}"
+            ));
+            asked += 1;
+        }
+    }
+    let mut command = project.prepare(["mcp"]);
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut to = server.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(server.stdout.take().expect("a pipe")).lines();
+    to.write_all((lines.join("\n") + "\n").as_bytes()).expect("the server reads");
+    for _ in 0..=asked {
+        let line = from.next().expect("an answer").expect("text");
+        let answer: Value = serde_json::from_str(&line).expect("JSON");
+        let is_refused = answer.get("error").is_some() || answer["result"]["isError"] == true;
+        assert!(answer["id"] == "i" || is_refused, "{line}");
+    }
+    drop(to);
+    assert!(server.wait().expect("it ends").success());
+    assert_eq!(project.command(["state", "get"]).json(), before);
+    println!("{asked} refused");
+}
+
+/// A project has any name. It comes back as it was given, and is found by it alone.
+#[test]
+fn the_name_of_a_project_comes_back() {
+    let project = project();
+    let names = ["my shop", "日本", "中国", "a/b", "plain"];
+    for (number, name) in names.iter().enumerate() {
+        project.write("state.json", format!("{{\"n\": {number}}}"));
+        project.command(["save", "build", name, "--state", "state.json"]).expect(0);
+    }
+    for (number, name) in names.iter().enumerate() {
+        let state = project.command(["load", "build", name]).json()["workflow_state"].clone();
+        assert_eq!((&state["project_name"], &state["n"]), (&(*name).into(), &number.into()));
+        let runs = project.command(["list", "--project", name, "--json"]).json()["runs"].clone();
+        assert_eq!((runs.as_array().map(Vec::len), &runs[0]["project"]), (Some(1), &(*name).into()));
+    }
+}
+
+/// A script saves a state in the middle of its work. Neither `next` nor an export says that the work is complete.
+#[test]
+fn a_saved_state_is_not_complete_before_it_says_so() {
+    let project = project();
+    project.write("state.json", r#"{"n": 1}"#);
+    project.command(["save", "build", "demo", "--state", "state.json"]).expect(0);
+    assert_ne!(project.command(["next", "--json"]).json()["reason"], "completed");
+    let export = project.command(["export", "--format", "checkpoint"]).expect(0).json();
+    assert_eq!(export["state_machine"]["current_state"], Value::Null);
+    project.write("state.json", r#"{"n": 1, "status": "completed"}"#);
+    project.command(["save", "build", "demo", "--state", "state.json"]).expect(0);
+    assert_eq!(project.command(["next", "--json"]).json()["reason"], "completed");
 }
 
 /// A state has a `project_name` of its own. It stays what the script wrote; where no project is named, it names it.

@@ -73,6 +73,28 @@ fn a_fork_whose_folder_is_gone_is_refused() {
     assert_eq!(project.read("made.txt"), "b\n");
 }
 
+/// A checkpoint is taken while a phase is at work, and a run is forked from it. The phase was interrupted there, and no attempt at it
+/// is this run's: none is named.
+#[test]
+fn a_phase_that_was_at_work_where_it_was_forked_has_no_attempt_yet() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    let point = project.command(["checkpoint"]).expect(0).out.trim().to_owned();
+    project.open("a");
+    first.wait_code(0);
+    let run = project.command(["fork", &point]).expect(0).out.trim().to_owned();
+    let told = project.command(["status", &run]).expect(0).out;
+    assert!(told.contains("interrupted, not tried in this run yet") && !told.contains("attempt 0"), "{told}");
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("was running");
+    terminal.expect("[r]: ");
+    assert!(!terminal.text().contains("attempt 0"), "{}", terminal.text());
+    terminal.send("q\n");
+    terminal.wait_code(0);
+}
+
 /// A run was rewound and went on from there. An undo would take that work away: it says so and does nothing before it is told to,
 /// and then what was there is in a checkpoint.
 #[test]

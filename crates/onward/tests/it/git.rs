@@ -196,9 +196,8 @@ fn snapshots_go_with_their_run() {
     assert_eq!(project.git(["for-each-ref", "refs/onward"]), "");
 }
 
-/// A failed phase left rubbish in what it writes. A clean retry starts from what was there before it.
-#[test]
-fn a_clean_retry_starts_from_what_was_there() {
+/// A project whose second phase failed after it had written into its file.
+fn project_with_rubbish() -> TestProject {
     let project = project();
     project.write("list.txt", "old\n");
     project.plan(
@@ -207,6 +206,13 @@ fn a_clean_retry_starts_from_what_was_there() {
     );
     project.git_init();
     project.command(["run"]).expect(1);
+    project
+}
+
+/// A failed phase left rubbish in what it writes. A clean retry starts from what was there before it.
+#[test]
+fn a_clean_retry_starts_from_what_was_there() {
+    let project = project_with_rubbish();
     project.write("notes.txt", "mine\n");
     std::fs::write(project.root().join("ready"), "").expect("a file");
     project.command(["resume", "--retry", "c=clean"]).expect(2).err_names(["does not say what it writes"]);
@@ -218,14 +224,7 @@ fn a_clean_retry_starts_from_what_was_there() {
 /// no ref is there that no checkpoint names.
 #[test]
 fn the_copy_before_a_clean_retry_has_a_checkpoint() {
-    let project = project();
-    project.write("list.txt", "old\n");
-    project.plan(
-        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
-         b: { needs: a, writes: list.txt, run: step b 'echo new >> list.txt; test -e ../ready' }\n  c: { needs: b, run: step c }\n",
-    );
-    project.git_init();
-    project.command(["run"]).expect(1);
+    let project = project_with_rubbish();
     project.write("list.txt", "old\nnew\nedited by hand\n");
     std::fs::write(project.root().join("ready"), "").expect("a file");
     project.command(["resume", "--retry", "b=clean"]).expect(0);

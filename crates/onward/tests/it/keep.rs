@@ -133,7 +133,7 @@ fn keep_by_cron() {
     let with = std::fs::read_to_string(&tab).expect("text");
     assert!(with.starts_with("MAILTO=ana\n0 1 * * * theirs\n# onward-keep-"), "{with}");
     assert_eq!(with.matches("keep --once").count(), 2, "{with}");
-    project.command(["keep"]).expect(0).err_names(["there already"]);
+    project.command(["keep"]).expect(0).err_names(["installed already"]);
     assert_eq!(std::fs::read_to_string(&tab).expect("text"), with);
     project.command(["keep", "--off"]).expect(0);
     assert_eq!(std::fs::read_to_string(&tab).expect("text"), "MAILTO=ana\n0 1 * * * theirs\n");
@@ -148,7 +148,7 @@ fn keep_without_any_timer() {
     let mut keep = project.prepare(["keep"]);
     keep.env("PATH", project.root().join("nothing"));
     let ran = project.spawn(keep).wait();
-    assert!(ran.code == 74 && ran.err.contains("no timer"), "{ran}");
+    assert!(ran.code == 74 && ran.err.contains("error[no-timer]: no timer"), "{ran}");
     assert!(!project.home().join(".config/systemd").exists());
 }
 

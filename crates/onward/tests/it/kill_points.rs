@@ -84,7 +84,7 @@ macro_rules! points {
         /// Every label in the code has its story here.
         #[test]
         fn every_label_has_a_story() {
-            let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record", "artifact.before-rename", "artifact.after-rename", "post.after-post", "call.after-given", "mark.before-write", "mark.before-rename", "mark.before-swap", "mark.after-rename", "mirror.before-swap", "mirror.after-swap", crate::rewinds_cut_off::EDITED_KEPT];
+            let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record", "artifact.before-rename", "artifact.after-rename", "post.after-post", "call.after-given", "answer.before-post", "mark.before-write", "mark.before-rename", "mark.before-swap", "mark.after-rename", "mirror.before-swap", "mirror.after-swap", crate::rewinds_cut_off::EDITED_KEPT];
             let in_doctor = ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"];
             let elsewhere =
                 [crate::git::TOLD, &crate::lifecycle::KILLED_AT, &crate::export::KILLED_AT, crate::worktrees::KILLED_AT].concat();
@@ -100,6 +100,7 @@ points! {
     kills_start_after_create: "start.after-create", Driver;
     kills_start_before_append: "start.before-append", Driver;
     kills_start_after_append: "start.after-append", Driver;
+    kills_start_before_drive: "start.before-drive", Driver;
     kills_commit_before_append: "commit.before-append", Driver;
     kills_commit_after_append: "commit.after-append", Driver;
     kills_append_before_begin: "append.before-begin", Driver;

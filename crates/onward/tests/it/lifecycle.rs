@@ -95,6 +95,7 @@ fn prune_does_what_it_showed() {
     assert_eq!(refs(&project), before);
     let done = project.command(["prune", "--yes", "--json"]).expect(0).json();
     assert_eq!(ids(&done["delete"]), gone);
+    assert_eq!(done["bytes_freed"], plan["bytes_freed"]);
     assert!(refs(&project) < before, "snapshots that nothing names any more");
     project.command(["show", &gone[0]]).expect(10);
     project.write("file.txt", "mine");
@@ -281,4 +282,20 @@ fn killed_in_the_middle_of_a_prune() {
         assert_eq!(project.command(["status", &run, "--json"]).expect(0).json()["status"], "completed", "{point}");
         project.command(["doctor"]).expect(0);
     }
+}
+
+/// A plan lists the triggers that take a checkpoint, in the spelling of the configuration. Its run leaves those and no others, and says
+/// nothing of keys without effect.
+#[test]
+fn a_plan_lists_its_triggers() {
+    let project = project();
+    let plan = "onward: 1\nname: demo\ncheckpoint: { triggers: [phase_transition] }\n\
+                phases:\n  a: { run: \"true\" }\n  b: { needs: a, run: \"true\" }\n";
+    project.plan(plan);
+    let ran = project.command(["run"]).expect(0);
+    assert!(!ran.err.contains("does not act"), "{ran}");
+    let log = project.command(["log", "--json"]).expect(0).json();
+    let triggers: Vec<String> =
+        log["checkpoints"].as_array().expect("a list").iter().map(|one| one["triggers"].to_string()).collect();
+    assert_eq!(triggers, [r#"["phase_transition"]"#; 2]);
 }

@@ -24,6 +24,10 @@ fn paused_from_a_second_terminal() {
     let driver = project.start(["run"]);
     project.wait_ledger("begin", "a", 1);
     project.command(["pause", "latest"]).expect(0);
+    wait_until("the pause in the status", || {
+        let told = project.command(["status"]).expect(0).out;
+        (told.contains("driven by") && told.contains(", and starts nothing more")).then_some(())
+    });
     project.open("a");
     driver.wait_code(75);
     assert_eq!(project.command(["status", "--json"]).json()["status"], "paused");
@@ -44,6 +48,7 @@ fn cancelled_from_a_second_terminal() {
     project.wait_no_processes();
     let all = project.command(["list", "--all", "--json"]).json();
     assert_eq!(all["runs"][0]["status"], "archived");
+    project.command(["status"]).expect(10).err_names(["next: onward run\n", "next: onward list --all\n"]);
     project.open("a");
     project.command(["run"]).expect(0);
     assert_eq!(project.order("end"), ["a", "b"]);

@@ -13,7 +13,9 @@ fn a_code_is_explained() {
         assert!(told.contains("onward init"), "{told}");
     }
     assert!(project.command(["help", "effect-without-probe"]).expect(0).out.contains("done-when"));
+    assert!(project.command(["help", "15"]).expect(0).out.contains("An approval or a report is waited for."));
     project.command(["help", "no-such-word"]).expect(2);
+    project.command(["help", "99"]).expect(2);
 }
 
 /// The page of a verb is a manual page and names its flags; a verb that is not there has none.

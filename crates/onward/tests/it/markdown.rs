@@ -226,3 +226,106 @@ fn what_is_saved_while_the_file_is_marked_is_kept() {
     assert_eq!(project.read("plan.md"), AFTER_1.replace("# Login", "# Login, once more"));
     assert!(!project.exists(".plan.md.onward-new"));
 }
+
+/// The second phase has nine boxes, two of them ticked.
+const BIG: &str = "\
+# Login
+
+## Phase 1: Schema
+- [ ] users table
+
+## Phase 2: Tokens
+- [x] t1
+- [x] t2
+- [ ] t3
+- [ ] t4
+- [ ] t5
+- [ ] t6
+- [ ] t7
+- [ ] t8
+- [ ] t9
+";
+
+const SPLIT: &str = "\
+# Login
+
+## Phase 1: Schema
+- [ ] users table
+
+## Phase 2: Tokens
+- [ ] t3
+- [ ] t4
+- [ ] t5
+
+## Phase 2.5: More tokens
+- [ ] t6
+- [ ] t7
+- [ ] t8
+- [ ] t9
+";
+
+fn asked_for_a_plan(project: &TestProject) -> bool {
+    project.command(["log", "--events"]).expect(0).out.contains("replan_asked")
+}
+
+/// A phase of a plan in Markdown has more open boxes than the project wants in one phase. It asks for another plan when its turn has
+/// come and not before, the project's command prints one in Markdown, and after a person's yes the run goes on by that: with the file as
+/// it was no start asks about it, and what the file still has is marked there.
+#[test]
+fn a_phase_with_too_many_boxes() {
+    let project = project();
+    project.write("plan.md", BIG);
+    project.write("next.md", SPLIT);
+    project.write(".onward/config.yaml", "markdown: { replan: { tasks-max: 6, run: cat next.md } }\n");
+    project.command(["trust"]).expect(0);
+    project.command(["run", "plan.md"]).expect(15);
+    assert!(!asked_for_a_plan(&project), "its turn has not come");
+    let next = project.command(["report", "done", "1", "--json"]).expect(0).json();
+    assert!(asked_for_a_plan(&project) && next["next"]["phase"].is_null(), "{next}");
+    project.command(["resume"]).expect(15);
+    project.command(["approve", "2"]).expect(0);
+    project.command(["resume"]).expect(15);
+    let told = project.command(["next", "--json"]).expect(0).json();
+    assert_eq!((told["phase"]["id"].as_str(), told["remaining"].as_u64()), (Some("2"), Some(2)), "{told}");
+    for phase in ["2", "2.5"] {
+        project.command(["report", "start", phase]).expect(0);
+        project.command(["run", "plan.md"]).expect(15);
+        project.command(["report", "done", phase]).expect(0);
+    }
+    assert_eq!(status_of(&project), "completed");
+    assert!(project.read("plan.md").contains("## Phase 2: Tokens [COMPLETE]"));
+    let shown = project.command(["show", "@", "--json"]).expect(0).out;
+    assert!(shown.contains("it has 7 open tasks, and 6 are the most"), "{shown}");
+}
+
+/// Nobody makes another plan. The run stops with the figures and the words that go on; a person has the phase done as it is, and
+/// no start asks about it again.
+#[test]
+fn a_phase_with_too_many_boxes_and_nobody_who_splits_it() {
+    let project = project();
+    project.write("plan.md", BIG);
+    project.write(".onward/config.yaml", "markdown: { replan: { tasks-max: 6 } }\n");
+    project.command(["run", "plan.md"]).expect(15);
+    project.command(["report", "done", "1"]).expect(0);
+    project.command(["resume"]).expect(14).err_names(["7 open tasks", "--retry 2"]);
+    project.command(["resume", "--retry", "2"]).expect(15);
+    project.command(["report", "start", "2"]).expect(0);
+    project.command(["report", "done", "2"]).expect(0);
+    assert_eq!(status_of(&project), "completed");
+}
+
+/// The phases with tasks stand in YAML. `next` hands the tasks out; nothing asks for another plan where nobody says so.
+#[test]
+fn tasks_of_a_plan_in_yaml() {
+    let project = project();
+    let tasks: Vec<String> = (1..=12).map(|number| format!("t{number}")).collect();
+    let phase =
+        format!("{{ description: all of it, tasks: [{}], external: {{ instructions: do it }} }}", tasks.join(", "));
+    project.plan(&format!("onward: 1\nname: demo\nphases:\n  a: {phase}\n"));
+    project.command(["run"]).expect(15);
+    let next = project.command(["next", "--json"]).expect(0).json();
+    assert_eq!(next["phase"]["instructions"], "do it");
+    assert_eq!(next["phase"]["tasks"].as_array().map(Vec::len), Some(12));
+    project.command(["report", "done", "a"]).expect(0);
+    assert_eq!(status_of(&project), "completed");
+}

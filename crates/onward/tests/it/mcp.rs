@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 
 use onward_testkit::TestProject;
 use serde_json::{Value, json};
@@ -42,13 +43,17 @@ impl Client {
         let id = self.last;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         loop {
-            let mut line = String::new();
-            assert!(self.from.read_line(&mut line).expect("text") > 0, "the server ended before it answered {method}");
-            let answer: Value = serde_json::from_str(&line).expect("a line of JSON");
+            let answer = self.next();
             if answer["id"] == json!(id) {
                 return answer;
             }
         }
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.from.read_line(&mut line).expect("text") > 0, "the server ended before it answered");
+        serde_json::from_str(&line).expect("a line of JSON")
     }
 
     /// Whether a tool says that it failed, and what it gives.
@@ -229,6 +234,67 @@ fn an_agent_asks_for_the_brief() {
     client.end();
 }
 
+/// A client sends what is no JSON, what is too long, and calls whose parameters are of another form. Each gets an error, for its id where
+/// it has one, and the server goes on.
+#[test]
+fn every_line_is_answered() {
+    let project = project();
+    let mut client = Client::of(&project, &[]);
+    let padding = "x".repeat(17 << 20);
+    let long_after =
+        format!("{{\"params\":{{\"id\":1,\"x\":\"{padding}\"}},\"method\":\"x\",\"jsonrpc\":\"2.0\",\"id\":\"b\"}}");
+    for (line, id, code) in [
+        ("garbage".to_owned(), Value::Null, -32_700),
+        ("[".repeat(200_000), Value::Null, -32_700),
+        (format!("{{\"id\":\"a\",\"params\":\"{padding}\"}}"), json!("a"), -32_600),
+        (long_after, json!("b"), -32_600),
+        (format!("[\"{padding}\"]"), Value::Null, -32_600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":41}".to_owned(), json!(41), -32_600),
+        ("7".to_owned(), Value::Null, -32_600),
+    ] {
+        client.send(&line);
+        let answer = client.next();
+        assert_eq!((answer.get("id"), &answer["error"]["code"]), (Some(&id), &json!(code)), "{answer}");
+    }
+    for (method, params) in [
+        ("tools/call", json!({ "name": "list", "arguments": "x" })),
+        ("tools/call", json!({ "name": 7, "arguments": {} })),
+        ("resources/read", json!({})),
+    ] {
+        assert_eq!(client.ask(method, &params)["error"]["code"], -32_602, "{method} {params}");
+    }
+    assert_eq!(client.ask("nosuch/method", &json!({}))["error"]["code"], -32_601);
+    assert!(!client.tool("list", &json!({})).0);
+    client.end();
+}
+
+/// An agent starts a plan that is none. It is refused, and the project is as it was, without a store.
+#[test]
+fn an_invalid_plan_makes_nothing() {
+    let project = project();
+    let mut client = Client::of(&project, &[]);
+    let before = project.tree();
+    for phase in [json!({ "external": {} }), json!({ "external": { "instructions": "x" }, "needs": ["nosuch"] })] {
+        let plan = json!({ "onward": 1, "name": "m", "phases": { "a": phase } });
+        let (failed, told) = client.tool("start", &json!({ "plan": plan }));
+        assert!(failed && !project.exists(".onward"), "{told}");
+    }
+    client.end();
+    assert_eq!(project.tree(), before);
+}
+
+/// A client keeps changing a run, much faster than any work goes. At some point it is told to wait, and may still look.
+#[test]
+fn changes_have_a_limit_of_their_own() {
+    let project = project();
+    let mut client = Client::of(&project, &[]);
+    let told = (0..700).map(|_| client.tool("decision_add", &json!({ "nosuch": 1 })).1);
+    let told: Vec<String> = told.map(|told| told.to_string()).collect();
+    assert!(told[599].contains("nosuch") && told[600].contains("changes in a minute"), "{} {}", told[599], told[600]);
+    assert!(!client.tool("list", &json!({})).0);
+    client.end();
+}
+
 /// A client sends a message of 20 MB, and then calls faster than any agent would. The server goes on, and says so.
 #[test]
 fn too_much_is_turned_away() {
@@ -248,17 +314,151 @@ fn too_much_is_turned_away() {
 
 /// The status and the body that answer one request over HTTP.
 fn request(address: &str, headers: &str, body: &str) -> (u16, String) {
+    request_for("/mcp", address, headers, body)
+}
+
+/// The same for another target.
+fn request_for(target: &str, address: &str, headers: &str, body: &str) -> (u16, String) {
+    let all = format!("{JSON}Content-Length: {}\r\n{headers}", body.len());
+    sent(address, &format!("POST {target} HTTP/1.1"), &all, body)
+}
+
+const JSON: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+
+/// The same with all that is sent; 0 where nothing is answered.
+fn sent(address: &str, line: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-         Connection: close\r\nContent-Length: {}\r\n{headers}\r\n",
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).expect("it reads");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("text");
+    stream.set_read_timeout(Some(Duration::from_secs(8))).expect("a socket");
+    // A server that refuses need not read it all.
+    let _ = stream.write_all(format!("{line}\r\n{headers}Connection: close\r\n\r\n{body}").as_bytes());
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text);
     let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
     (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+/// A server over HTTP, with its address and the header with its token.
+fn http_server(project: &TestProject) -> (Child, String, String) {
+    let mut server = project.prepare(["mcp", "--http"]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let told: Value = serde_json::from_str(&line).expect("JSON");
+    let url = told["url"].as_str().expect("an address");
+    let host = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    (server, host, format!("Authorization: Bearer {}\r\n", told["token"].as_str().expect("a token")))
+}
+
+/// Pages in a browser, programs under other names of the machine and whoever has heard of the server try to have a plan started. None of
+/// them is heard, nothing changes, and afterwards its own client is answered at once.
+#[test]
+fn forged_requests_change_nothing() {
+    let project = project();
+    project.write("readme.txt", "");
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: Do it. } }\n");
+    let (mut server, host, token) = http_server(&project);
+    let port = host.split(':').nth(1).expect("a port").to_owned();
+    let start = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "start", "arguments": { "plan": own_plan() } } });
+    let start = start.to_string();
+    let length = format!("Content-Length: {}\r\n", start.len());
+    let bare = token.trim_start_matches("Authorization: Bearer ").trim_end().to_owned();
+    let here = format!("Host: {host}\r\n");
+    let line_of_a_call = "POST /mcp HTTP/1.1";
+    // Names that lead here: of a rebound name server, of the machine, with a dot, in other letters, without the port, as IPv6, two at once.
+    let names =
+        ["evil.example", "localhost", "127.0.0.1", "127.1", "[::1]", "0.0.0.0", "localhost.", "LOCALHOST.evil.example"];
+    let mut forged: Vec<(&str, String)> = Vec::new();
+    for name in names {
+        let port = if ["localhost", "127.0.0.1"].contains(&name) { String::new() } else { format!(":{port}") };
+        forged.push((line_of_a_call, format!("Host: {name}{port}\r\n{JSON}{token}{length}")));
+    }
+    let headers = [
+        // Without the token, and with it in a place where it does not count.
+        format!("{here}{JSON}{length}"),
+        format!("{here}{JSON}Cookie: token={bare}; Authorization=Bearer {bare}\r\n{length}"),
+        format!("{here}{JSON}Authorization: Basic {bare}\r\n{length}"),
+        format!("{here}{JSON}Authorization: bearer{bare}\r\n{length}"),
+        format!("{here}{JSON}Authorization: Bearer \r\n{length}"),
+        format!("{here}{JSON}Authorization: Bearer {}\r\n{length}", &bare[..bare.len() - 1]),
+        format!("{here}{JSON}Proxy-Authorization: Bearer {bare}\r\nX-Forwarded-For: 127.0.0.1\r\n{length}"),
+        format!("{JSON}{token}{length}"),
+        // Of two, a proxy may have heeded the other one.
+        format!("{here}{JSON}{token}Authorization: Bearer {}\r\n{length}", "0".repeat(64)),
+        format!("{here}Host: evil.example:{port}\r\n{JSON}{token}{length}"),
+        // A page, with all that a page could have.
+        format!("{here}{JSON}{token}Origin: null\r\n{length}"),
+        format!("{here}{JSON}{token}Origin: http://{host}.evil.example\r\n{length}"),
+        format!("{here}{JSON}{token}Origin: https://{host}\r\n{length}"),
+        format!("{here}{JSON}{token}Origin: file://\r\n{length}"),
+        // What a form may send without asking.
+        format!("{here}Content-Type: text/plain\r\nAccept: */*\r\n{token}{length}"),
+        format!(
+            "{here}Content-Type: application/x-www-form-urlencoded\r\nAccept: application/json, text/event-stream\r\n{token}{length}"
+        ),
+        format!("{here}Accept: application/json, text/event-stream\r\n{token}{length}"),
+    ];
+    forged.extend(headers.into_iter().map(|headers| (line_of_a_call, headers)));
+    let good = format!("{here}{JSON}{token}{length}");
+    for line in [
+        "GET /mcp HTTP/1.1",
+        "PUT /mcp HTTP/1.1",
+        "DELETE /mcp HTTP/1.1",
+        "OPTIONS /mcp HTTP/1.1",
+        "TRACE /mcp HTTP/1.1",
+        "POST /mcp/ HTTP/1.1",
+        "POST //mcp HTTP/1.1",
+        "POST /mcp/../mcp HTTP/1.1",
+        "POST /%6dcp HTTP/1.1",
+        "POST / HTTP/1.1",
+    ] {
+        let overridden = format!("{good}X-HTTP-Method-Override: POST\r\nX-Method-Override: POST\r\n");
+        forged.push((line, overridden));
+    }
+    let query = format!("POST /mcp?access_token={bare} HTTP/1.1");
+    forged.push((&query, format!("{here}{JSON}{length}")));
+    for (line, headers) in &forged {
+        let (status, answer) = sent(&host, line, headers, &start);
+        assert!((400..500).contains(&status), "{line}\n{headers}\n{status} {answer}");
+        assert!(!answer.contains("Design it.") && !answer.contains(&bare), "{line}\n{headers}\n{answer}");
+        assert!(!project.exists(".onward"), "{line}\n{headers} started something");
+    }
+    // A body that is too large, announced or not, is given up, though all of it would be understood; whoever has no token is not even read.
+    let large = format!("{start}{}", " ".repeat(40 << 20));
+    let chunked = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    for (guard, refusals) in [(String::new(), [0, 401]), (token.clone(), [0, 413])] {
+        let bodies = [
+            (format!("Content-Length: {}\r\n", 1_u64 << 40), &large),
+            (format!("Content-Length: {}\r\n", large.len()), &large),
+            ("Transfer-Encoding: chunked\r\n".to_owned(), &chunked),
+        ];
+        for (size, body) in bodies {
+            let (status, answer) = sent(&host, line_of_a_call, &format!("{here}{JSON}{guard}{size}"), body);
+            assert!(refusals.contains(&status), "{size}: {status} {answer}");
+        }
+    }
+    assert!(!project.exists(".onward"), "something was started");
+    let (status, answer) = request(&host, &format!("{here}{token}"), &start);
+    assert!(status == 200 && answer.contains("Design it."), "{status} {answer}");
+    server.kill().and_then(|()| server.wait()).expect("it ends");
+}
+
+/// Whoever has no token opens all the connections that there are and says nothing. The client of the server is answered all the same.
+#[test]
+fn soak_silent_connections_give_their_places_back() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: Do it. } }\n");
+    let (mut server, host, token) = http_server(&project);
+    let silent: Vec<TcpStream> = (0..70).map(|_| TcpStream::connect(&host).expect("it listens")).collect();
+    let begun = Instant::now();
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list", "arguments": {} } });
+    let mut status = 0;
+    while status != 200 && begun.elapsed() < Duration::from_secs(25) {
+        status = request(&host, &format!("Host: {host}\r\n{token}"), &call.to_string()).0;
+    }
+    assert!(status == 200 && begun.elapsed() < Duration::from_secs(22), "{status} after {:?}", begun.elapsed());
+    drop(silent);
+    server.kill().and_then(|()| server.wait()).expect("it ends");
 }
 
 /// The server is reached over HTTP by its own client, by one without the token, by one under another name of the machine, and by
@@ -268,20 +468,21 @@ fn over_http_only_whoever_has_the_token_is_answered() {
     let project = project();
     project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: Do it. } }\n");
     project.command(["run"]).expect(15);
-    let mut server = project.prepare(["mcp", "--http"]).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-    let told: Value = serde_json::from_str(&line).expect("JSON");
-    let url = told["url"].as_str().expect("an address");
-    let host = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-    let token = format!("Authorization: Bearer {}\r\n", told["token"].as_str().expect("a token"));
+    let (mut server, host, token) = http_server(&project);
     let here = format!("Host: {host}\r\n");
     let call =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "next", "arguments": {} } });
     let call = call.to_string();
     let (status, answer) = request(&host, &format!("{here}{token}"), &call);
     assert!(status == 200 && answer.contains("Do it."), "{status} {answer}");
+    assert_eq!(token.trim_end().len(), "Authorization: Bearer ".len() + 64, "256 bits");
+    for target in ["http://evil.example/mcp", "http://evil.example:80/mcp"] {
+        assert_eq!(request_for(target, &host, &format!("{here}{token}"), &call).0, 403, "{target}");
+    }
+    assert_eq!(request_for(&format!("http://{host}/mcp"), &host, &format!("{here}{token}"), &call).0, 200);
     for (headers, refusal) in [
+        (format!("{here}Host: evil.example\r\n{token}"), 403),
+        (format!("{here}{token}Authorization: Bearer x\r\n"), 401),
         (here.clone(), 401),
         (format!("{here}Authorization: Bearer x\r\n"), 401),
         (format!("Host: evil.example\r\n{token}"), 403),
@@ -289,5 +490,39 @@ fn over_http_only_whoever_has_the_token_is_answered() {
     ] {
         assert_eq!(request(&host, &headers, &call).0, refusal, "{headers}");
     }
+    // Whoever says nothing keeps nobody out, and is not kept for ever.
+    let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&host).expect("it listens")).collect();
+    let begun = Instant::now();
+    assert_eq!(request(&host, &format!("{here}{token}"), &call).0, 200);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let mut last = idle.last().expect("there are some");
+    last.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    assert!(last.read(&mut [0; 64]).is_ok(), "it is not closed in 20 s");
+    server.kill().and_then(|()| server.wait()).expect("it ends");
+}
+
+/// A client over HTTP merges numbers that would come back as others, and a key that stands twice. It is told so, under the id of its
+/// request; the same as text is taken.
+#[test]
+fn what_would_change_is_refused_over_http() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: Do it. } }\n");
+    project.command(["run"]).expect(15);
+    let (mut server, host, token) = http_server(&project);
+    let merge = |value: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"state_merge","arguments":{{"patch":{{"n":{value}}}}}}}}}"#
+        );
+        let (status, body) = request(&host, &format!("Host: {host}\r\n{token}"), &body);
+        assert_eq!(status, 200, "{value}: {body}");
+        serde_json::from_str::<Value>(&body).expect("JSON")
+    };
+    for value in ["123456789012345678901234567890", "-0", "1e-400", "1.00000000000000000001", r#"{"k":1,"k":2}"#] {
+        let answer = merge(value);
+        assert!(answer["id"] == 7 && answer["error"]["code"] == -32602, "{value}: {answer}");
+    }
+    assert_eq!(project.command(["state", "get"]).json(), json!({}));
+    assert_ne!(merge("17")["result"]["isError"], true);
+    assert_eq!(project.command(["state", "get"]).json(), json!({ "n": 17 }));
     server.kill().and_then(|()| server.wait()).expect("it ends");
 }

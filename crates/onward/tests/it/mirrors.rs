@@ -106,3 +106,89 @@ fn the_doctor_names_what_is_wrong_with_each_file() {
     assert!(of("pipeline-state.json").contains("mirror") || of("pipeline-state.json").contains("none of the formats"));
     assert_eq!(project.tree(), before);
 }
+
+/// A run writes the files of four other tools. They are nobody's unfinished work, and importing one of them makes no second run. A file of
+/// another tool beside them is told of.
+#[test]
+fn mirrors_are_no_work_of_another_tool() {
+    let project = project();
+    project.plan(MIRRORED);
+    project.command(["run"]).expect(0);
+    let runs = || project.command(["list", "--all", "--json"]).expect(0).json()["runs"].as_array().map(Vec::len);
+    assert!(project.exists(".claude/pipeline-state.json") && project.exists(".claude/data/checkpoints"));
+    for words in [&[][..], &["status"], &["run", "--fresh"]] {
+        let ran = project.command(words.iter().copied()).expect(0);
+        assert!(!ran.err.contains("of another tool"), "{words:?}: {ran}");
+    }
+    let before = runs();
+    let crunch = std::fs::read_dir(project.path(".claude/crunch")).expect("a folder").flatten().next();
+    let crunch = crunch.expect("a folder of a run").path().join("checkpoints");
+    let crunch = crunch.to_str().expect("UTF-8");
+    for place in [".claude/pipeline-state.json", ".claude/data/checkpoints", crunch] {
+        project.command(["import", place]).expect(0).err_names(["was written by a run that is here"]);
+        assert_eq!(runs(), before, "{place}");
+    }
+    project.write(".claude/checkpoints/other.json", "{}");
+    project.command(["status"]).expect(0).err_names([".claude/checkpoints is of another tool"]);
+}
+
+/// The folder of mirrors is the top of the project. The run is not started, and the file says where.
+#[test]
+fn the_top_of_the_project_is_no_folder_for_mirrors() {
+    let project = project();
+    project.plan(MIRRORED);
+    for location in [".", "./", "././/"] {
+        project.write(".onward/config.yaml", format!("checkpoint:\n  storage:\n    location: \"{location}\"\n"));
+        let ran = project.command(["run"]).expect(2).err_names(["config.yaml:3", "location"]);
+        assert!(ran.err.contains("top of the project"), "{ran}");
+    }
+    assert_eq!(project.count("begin", "a"), 0);
+}
+
+/// Files of the user's have the names of mirrors. Those that git has are left alone; of another the content is put aside, and it is
+/// not called a mirror that somebody changed.
+#[test]
+fn files_of_the_user_are_no_mirrors() {
+    let project = project();
+    project.write("docs/index.yaml", "mine: 1\n");
+    project.write("docs/latest", "mine\n");
+    project.plan(&MIRRORED.replace("[pipeline-state, checkpoint, workflow, crunch]", "[crunch, pipeline-state]"));
+    project.git_init();
+    project.command(["init"]).expect(0);
+    project.write(".onward/config.yaml", "checkpoint:\n  storage:\n    location: docs\n");
+    project.write(".claude/pipeline-state.json", "not ours\n");
+    let ran = project.command(["run"]).expect(0);
+    assert_eq!(
+        (project.read("docs/index.yaml").as_str(), project.read("docs/latest").as_str()),
+        ("mine: 1\n", "mine\n")
+    );
+    assert!(ran.err.contains("docs/index.yaml") && ran.err.contains("left alone"), "{ran}");
+    let told = ran.err.lines().find(|line| line.contains("mirror .claude/pipeline-state.json")).unwrap_or_default();
+    assert!(told.contains("took the place of a file of somebody else"), "{ran}");
+    assert!(!told.contains("was changed by somebody else"), "{ran}");
+    let kept = project.dir().join(".onward/mirrors/kept/.claude_pipeline-state.json.1");
+    assert_eq!(std::fs::read_to_string(kept).expect("it was put aside"), "not ours\n");
+}
+
+/// A mirror was committed once, so that git has it. What is written into it later is in no commit along the way and in no
+/// snapshot all the same.
+#[test]
+fn a_mirror_that_git_has_is_nobodys_work() {
+    let project = project();
+    let plan = "
+onward: 1
+name: points
+checkpoint: { mirror: [pipeline-state], git-commit: { every: 1 } }
+phases:
+  a: { run: step a 'echo a > a.txt' }
+  b: { needs: a, run: step b 'echo b > b.txt' }
+";
+    project.plan(plan);
+    project.git_init();
+    project.command(["run"]).expect(0);
+    project.git(["add", "-f", ".claude/pipeline-state.json"]);
+    project.git(["commit", "-q", "-m", "with the mirror"]);
+    project.command(["run"]).expect(0);
+    let commits = project.git(["log", "--all", "--diff-filter=AM", "--format=%s", "--", ".claude/pipeline-state.json"]);
+    assert_eq!(commits.trim(), "with the mirror");
+}

@@ -163,3 +163,27 @@ fn a_program_that_hangs_does_not_outlive_the_run() {
     let told = project.command(["status"]).expect(0).out;
     assert!(told.contains("not told of phase-completed") && told.contains("not told of run-succeeded"), "{told}");
 }
+
+/// While the program that tells people is at work, every second look at it is interrupted. It comes to its end, and they are told once.
+#[test]
+fn an_interrupted_look_at_a_notice_says_nothing() {
+    let project = project();
+    let interrupted = "inject=wait4,waitid:error=EINTR:when=1+2";
+    let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=wait4,waitid", "-e", interrupted, "onward"];
+    let run = |words: &[&str]| project.spawn(project.prepare_program("strace", strace.iter().chain(words)));
+    if run(&["--version"]).wait().code != 0 {
+        // Where strace may not trace there is nothing that would interrupt a call.
+        return;
+    }
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        notify: { when: run-started, command: 'echo begun >> told.txt; sleep 0.4; echo told >> told.txt' }
+        phases: { a: { run: step a } }
+    ",
+    );
+    run(&["run"]).wait_code(0);
+    assert_eq!(lines(&project, "told.txt"), ["begun", "told"]);
+    project.ran_once(["a"]);
+}

@@ -114,3 +114,101 @@ fn a_variable_names_the_project_from_elsewhere() {
     project.set_env("ONWARD_PROJECT", "");
     project.command(["status"]).expect(0);
 }
+
+/// The folder of a phase is a link: one that stays in the repository is followed, one that leads out of it is refused before anything is
+/// run there, by the phase itself, what it requires, and what proves that it is done.
+#[test]
+fn no_command_is_run_behind_a_link_out_of_the_project() {
+    let project = project();
+    let elsewhere = project.root().join("elsewhere");
+    fs::create_dir_all(&elsewhere).expect("our own folder");
+    fs::create_dir_all(project.path("packages/web")).expect("our own folder");
+    std::os::unix::fs::symlink("packages/web", project.path("web")).expect("a link");
+    std::os::unix::fs::symlink(&elsewhere, project.path("wd")).expect("a link");
+    project.git_init();
+    project.plan(
+        "
+onward: 1
+name: demo
+on-failure: continue
+phases:
+  inside: { working-directory: web, run: echo 1 > made }
+  outside: { working-directory: wd, run: echo 1 > made }
+  required: { working-directory: wd, requires: [{ run: echo 1 > required }], run: 'true' }
+  moved: { working-directory: later, run: 'rmdir ../later; ln -s $1 ../later', verify: [echo 1 > proof] }
+"
+        .replace("$1", elsewhere.to_str().expect("a UTF-8 path"))
+        .as_str(),
+    );
+    fs::create_dir_all(project.path("later")).expect("our own folder");
+    let ran = project.command(["run"]).expect(1);
+    assert!(project.exists("packages/web/made"), "{ran}");
+    assert!(ran.err.contains("its working directory wd is a link out of the project"), "{ran}");
+    assert_eq!(fs::read_dir(&elsewhere).expect("a folder").count(), 0, "{ran}");
+}
+
+/// The umask lets everybody read and write what is made. Nothing in the store does.
+#[test]
+fn nothing_in_the_store_is_open_to_others_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project();
+    project.plan(
+        "
+onward: 1
+name: demo
+checkpoint: { git-commit: { every: 1 }, mirror: [pipeline-state, crunch] }
+phases:
+  a: { run: step a 'echo a > made.txt; echo x=y >> $ONWARD_OUTPUT', artifacts: { made: { path: made.txt, keep: true } } }
+  b: { needs: a, run: step b 'echo b > made.txt' }
+",
+    );
+    project.git_init();
+    project.write(".claude/pipeline-state.json", "not ours\n");
+    let script = "umask 000; \"$0\" run && \"$0\" checkpoint --name n && \"$0\" rewind @ && \"$0\" undo && \"$0\" fork @ --worktree ../beside";
+    let command = project.prepare_program("sh", ["-c", script, env!("CARGO_BIN_EXE_onward")]);
+    let ran = project.spawn(command).wait();
+    assert!(ran.code == 0 || ran.code == 1, "{ran}");
+    let (mut folders, mut open) = (vec![project.path(".onward")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let about = entry.metadata().expect("about a file");
+            if about.permissions().mode() & 0o077 != 0 && !about.is_symlink() {
+                open.push(format!("{:o} {}", about.permissions().mode(), entry.path().display()));
+            }
+            if about.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    assert!(open.is_empty(), "{}\n{ran}", open.join("\n"));
+}
+
+/// The variable names a folder that is not there, by a slip of the hand. Every verb says so and makes nothing.
+#[test]
+fn a_project_that_is_named_and_not_there_is_told() {
+    let mut project = project();
+    project.plan(PLAN);
+    project.set_env("ONWARD_PROJECT", project.root().join("nowhere"));
+    project.write("state.json", "{}");
+    for words in [&["list"][..], &["status"], &["run"], &["save", "t", "x", "--state", "state.json"], &["resume"], &[]]
+    {
+        project.command(words).expect(10).err_names(["ONWARD_PROJECT", "nowhere"]);
+    }
+    assert!(!project.root().join("nowhere").exists() && !project.exists(".onward"));
+}
+
+/// Two plans lie in files whose names are no text. They would be taken for one work, and are refused by their names.
+#[test]
+fn plans_with_names_that_are_no_text_are_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let project = project();
+    for name in [&b"a\xff.yaml"[..], b"a\xfe.yaml"] {
+        let name = OsStr::from_bytes(name);
+        fs::write(project.dir().join(name), PLAN).expect("our own folder");
+        for verb in ["run", "check"] {
+            project.command([OsStr::new(verb), name]).expect(2).err_names(["UTF-8"]);
+        }
+    }
+    assert_eq!(project.ledger().len(), 0);
+}

@@ -45,6 +45,18 @@ fn calls(project: &TestProject) -> Vec<String> {
     (1..).map_while(call).collect()
 }
 
+/// A secret stands in the plan that the agent writes. It would run with the sign for it: the agent is told, and the next one is saved.
+#[test]
+fn a_plan_with_a_secret_is_not_saved() {
+    let mut project = with_agent(&["answers leaky\n", "answers plan\n"]);
+    project.set_env("API_TOKEN", "s3cr3t-t0ken-of-mine");
+    let leaky = "onward: 1\nphases:\n  build: { run: echo s3cr3t-t0ken-of-mine }\n";
+    project.write(project.home().join("agent/leaky"), leaky);
+    let planned = project.command(["plan", "Build it", "--yes"]).expect(0);
+    assert!(planned.err.contains("a secret stood in it and was cut out"), "{planned}");
+    assert_eq!(project.read("onward.yaml"), PLAN);
+}
+
 /// An agent writes a plan that is wrong. It is told what is wrong, in the same session, and writes another one, which the person
 /// looks at and agrees to. Only then is there a file, and it is the plan that the person saw.
 #[test]
@@ -283,6 +295,9 @@ fn killed_while_a_plan_is_made() {
         project.write(project.home().join("go-on"), "");
         project.wait_no_processes();
         assert!(!project.home().join("late").exists(), "the first one was at work beside the second");
+        let status = project.command(["status", "--json"]).json();
+        let cost = (status["cost_usd"].as_f64(), status["cost_is_part"].as_bool());
+        assert_eq!(cost, (Some(0.5), Some(true)), "nobody knows what the first one cost");
         project.ran_once(["a", "build1", "build2", "ship"]);
     }
 }
@@ -307,4 +322,69 @@ fn no_other_plan_comes_of_it() {
     project.command(["run"]).expect(14).err_names(["cannot be used", "--retry build"]);
     assert_eq!(calls(&project).len(), 4);
     project.ran_once(["a"]);
+}
+
+/// An agent makes another plan, and a correction of it. Both count for the budget of the run: each turn is told what is left, and the phase
+/// of another agent is not started any more. With more money it is, and the sum is that of all four.
+#[test]
+fn what_plans_cost_counts() {
+    let project = replanned(BIG, &[DOES_NOTHING, "answers wrong\n", "answers agents\n", "init; ends false Done.\n"]);
+    let agents = SMALL
+        .replace("ship: { needs: build2, run: step ship }", "ship: { needs: build2, agent: { prompt: Ship it. } }");
+    project.write(project.home().join("agent/agents"), agents);
+    project.command(["run", "--budget", "0.6"]).expect(75).err_names(["$0.75"]);
+    let told = |number: usize| {
+        let calls = calls(&project);
+        let mut words = calls[number].lines().skip_while(|word| *word != "--max-budget-usd").skip(1);
+        words.next().map(str::to_owned)
+    };
+    assert_eq!((told(1).as_deref(), told(2).as_deref()), (Some("0.3500"), Some("0.1000")));
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((status["cost_usd"].as_f64(), &status["cost_is_part"]), (Some(0.75), &serde_json::Value::Null));
+    project.ran_once(["a", "build1", "build2"]);
+    project.command(["resume", "--budget", "2"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["cost_usd"].as_f64(), Some(1.0));
+}
+
+/// A person sees all that a plan would execute before they say yes: every line of a script and of a prompt, its checks, and what belongs
+/// to the whole plan, with nothing in it that a terminal obeys.
+#[test]
+fn every_command_is_shown_before_the_yes() {
+    let project = with_agent(&["answers long\n"]);
+    let plan = "onward: 1
+requires: [{ run: 'test -d /first-check' }]
+phases:
+  build:
+    run: |
+      echo first-line
+
+      echo second-line && \\
+        echo third-line
+    env: { PATH: /somewhere/else }
+    verify: test -e proof-file
+    done-when: test -e effect-file
+  write:
+    agent:
+      prompt: |
+        Read the files.
+        Then delete the last one.
+      allow: ['Bash(rm *)']
+finally:
+  tidy: { run: echo in-the-end }
+";
+    project.write(project.home().join("agent/long"), plan);
+    let mut terminal = project.terminal(["plan", "Build it"]);
+    terminal.expect("first-line");
+    terminal.expect("second-line");
+    terminal.expect("third-line");
+    terminal.expect("env PATH: /somewhere/else");
+    terminal.expect("verify: test -e proof-file");
+    terminal.expect("done-when: test -e effect-file");
+    terminal.expect("Then delete the last one.");
+    terminal.expect("allow: Bash(rm *)");
+    terminal.expect("echo in-the-end");
+    terminal.expect("requires: test -d /first-check");
+    terminal.expect("[n]: ");
+    terminal.send("\n");
+    terminal.wait_code(0);
 }

@@ -126,6 +126,68 @@ fn a_renamed_project_takes_the_outcome_of_its_orphan() {
     project.ran_once(["a", "b"]);
 }
 
+/// Mounts a folder at another place, in a mount namespace of its own, and goes on there. Where a third word is given, nothing is to be
+/// seen in the old place any more.
+const MOUNTED: &str = r#"
+mount --bind "$1" "$2" || exit 99
+if [ -n "$3" ]; then mount -t tmpfs none "$1" || exit 99; fi
+cd "$2" && shift 3 && exec "$@"
+"#;
+
+/// The words of `unshare` with which this machine lets us mount; none if it does not.
+fn namespace(project: &TestProject) -> Option<&'static str> {
+    let (from, to) = (project.dir(), project.root().join("there"));
+    std::fs::create_dir(&to).expect("our own folder");
+    ["-m", "-Urm"].into_iter().find(|how| {
+        let words = ["sh", "-c", MOUNTED, "sh"].map(std::ffi::OsStr::new);
+        let words = words.into_iter().chain([from.as_os_str(), to.as_os_str(), "x".as_ref(), "true".as_ref()]);
+        let done = project.prepare_program("unshare", [(*how).as_ref()].into_iter().chain(words)).output();
+        done.is_ok_and(|done| done.status.success())
+    })
+}
+
+/// The project is mounted at another place while an orphan works, and somebody goes on there. A phase that kept its lock is waited for
+/// and taken; of one that closed it, without an attendant, the tag is found, and nothing starts beside it. While its driver lives, it
+/// is known there too.
+#[test]
+fn a_project_mounted_elsewhere_knows_its_orphan() {
+    for (hidden, closed) in [("", false), ("x", false), ("", true), ("x", true)] {
+        let project = project();
+        let Some(how) = namespace(&project) else {
+            println!("skipped: a_project_mounted_elsewhere_knows_its_orphan, nothing may be mounted here");
+            return;
+        };
+        let a = if closed { format!("\n      {CLOSED} 'step a hold'") } else { "\n      step a hold".to_owned() };
+        project
+            .plan(&format!("onward: 1\nname: demo\nphases:\n  a:\n    run: |{a}\n  b: {{ needs: a, run: step b }}\n"));
+        let first = project.start(["run"]);
+        let pid = project.wait_ledger("begin", "a", 1).pid;
+        let (from, to) = (project.dir(), project.root().join("there"));
+        let there = |words: &[&str]| {
+            let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+            let all = [how, "sh", "-c", MOUNTED, "sh", from.as_ref(), to.as_ref(), hidden, "onward"];
+            project.spawn(project.prepare_program("unshare", all.iter().chain(words)))
+        };
+        let refused = there(&["run", "--resume"]).wait();
+        assert_eq!(refused.code, 11, "{refused:?}");
+        let attendant = attendant_of(pid);
+        first.kill();
+        if closed {
+            send(attendant, Signal::SIGKILL);
+        }
+        let status = there(&["status", "--json"]).wait().json();
+        assert_eq!(status["running"][0]["orphan"], true, "{status}");
+        let second = there(&["run"]);
+        wait_until("the second driver to wait for it", || second.err().contains("still at work").then_some(()));
+        project.open("a");
+        second.wait_code(0);
+        assert_alone(&project);
+        let begun = if closed { 2 } else { 1 };
+        assert_eq!((project.count("begin", "a"), project.count("end", "b")), (begun, 1), "{:?}", project.ledger());
+        project.command(["doctor"]).expect(0);
+    }
+}
+
 /// A run is stopped, and something of its phase stays at work because it could not be reached. It is ended before the phase is tried
 /// again.
 #[test]
@@ -176,6 +238,36 @@ fn no_process_descriptors_are_to_be_had() {
     project.command(["run"]).expect(0);
     assert_alone(&project);
     assert_eq!((project.count("begin", "a"), project.count("end", "b")), (1, 1));
+}
+
+/// No folder can be read to its end, `/proc` among them. Whoever is asked for says so, within seconds, and nothing is on record that
+/// nobody could know.
+#[test]
+fn folders_that_cannot_be_read_hold_nobody_up() {
+    let project = project();
+    let failing = |words: &[&str]| {
+        let strace =
+            ["-f", "-qq", "-o", "/dev/null", "-e", "trace=getdents64", "-e", "inject=getdents64:error=EIO", "onward"];
+        project.prepare_program("strace", strace.iter().chain(words))
+    };
+    if !failing(&["--version"]).output().is_ok_and(|done| done.status.success()) {
+        return;
+    }
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { approval: 'Go on?' }\n  b: { external: { instructions: Do it. } }\n  c: { needs: a, run: step c }\n",
+    );
+    project.command(["run"]).expect(15);
+    for words in
+        [&["approve", "@", "a"][..], &["report", "start", "b"], &["run", "--no-input"], &["status"], &["doctor"]]
+    {
+        let ended = project.spawn(failing(words)).wait_within(Duration::from_secs(25));
+        assert!(ended.code <= 75, "{words:?}: {ended:?}");
+    }
+    let events = project.command(["log", "--events", "--json"]).json();
+    assert!(!events.to_string().contains("attempt_ended"), "{events}");
+    project.command(["approve", "@", "a"]).expect(0);
+    project.command(["run"]).expect(15);
+    project.ran_once(["c"]);
 }
 
 /// A phase starts a daemon and succeeds. The daemon is let be and delays nothing; the run and the status name it as long as it lives.

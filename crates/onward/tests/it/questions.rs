@@ -45,7 +45,7 @@ fn quit_leaves_and_abandon_archives() {
     assert_eq!(project.order("begin"), ["a", "b"]);
 }
 
-/// `n` asks what else: back to the question, or a phase by its number, the remaining ones first. The finished one is picked, so it
+/// `n` asks what else: back to the question, or a phase by its number, the remaining ones first; `q` leads back. The finished one is picked, so it
 /// is done again, with all that needs it.
 #[test]
 fn a_phase_is_picked_by_its_number() {
@@ -63,6 +63,10 @@ fn a_phase_is_picked_by_its_number() {
     }
     terminal.send("7\n");
     terminal.expect("no such phase");
+    terminal.send("q\n");
+    terminal.expect("[r]: ");
+    terminal.send("p\n");
+    terminal.expect("goes back: ");
     project.open("b");
     terminal.send("3\n");
     terminal.wait_code(0);

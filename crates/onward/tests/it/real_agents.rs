@@ -123,6 +123,25 @@ impl AgentRig {
         self.project.root().join("rig")
     }
 
+    /// Whether the result of a tool call is in the files in which a client keeps its sessions.
+    fn client_has_written(&self) -> bool {
+        let mut folders = vec![self.folder().join("home")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    let record = std::fs::read_to_string(path).unwrap_or_default();
+                    if record.contains("\"tool_result\"") || record.contains("\"function_call_output\"") {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
     /// The requests for which the service was asked.
     fn requests(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.folder().join("requests.jsonl")).unwrap_or_default();
@@ -238,6 +257,8 @@ fn killed_in_mid_answer(rig: &AgentRig) {
     let commands: [&[&str]; 2] = [&["run"], &["run", "--resume"]];
     let mut running = rig.start(&steps, &[], &commands);
     wait_until("the second request", || (rig.requests().len() == 2 || running.ended().is_some()).then_some(()));
+    // What a client has not written down when it is killed is in no conversation afterwards.
+    wait_until("the client's own record", || (rig.client_has_written() || running.ended().is_some()).then_some(()));
     let session = wait_until("the session on record", || {
         let status = rig.status();
         let id = status["running"][0]["agent"]["session"].as_str().map(str::to_owned);

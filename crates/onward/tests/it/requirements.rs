@@ -88,6 +88,50 @@ fn a_requirement_that_hangs() {
     }
 }
 
+/// A command that hangs, hears no signal and has a child in a session of its own, of the plan or of a phase: at a start, a resume and a
+/// look at what a resume would do. Whoever asks for a stop is out within ten seconds, nothing was started, and nothing is left.
+#[test]
+fn a_stubborn_requirement_is_ended_with_all_that_it_started() {
+    let look = "test -e ../tool && exit; test -e ../hangs || exit 1; trap '' INT TERM HUP; (setsid sh -c 'trap \"\" INT TERM; step child hold' &); step look hold; true";
+    let of_plan =
+        format!("requires: [{{ run: {look:?} }}]\nphases: {{ a: {{ run: step a }}, ok: {{ approval: ok? }} }}\n");
+    let of_phase =
+        format!("phases: {{ a: {{ requires: [{{ run: {look:?} }}], run: step a }}, ok: {{ approval: ok? }} }}\n");
+    for (at, plan) in [of_plan, of_phase].iter().enumerate() {
+        for words in [&["run"][..], &["resume"], &["run", "--dry-run"]] {
+            for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+                let of_plan = at == 0;
+                let is_first = words == ["run"];
+                if words.contains(&"--dry-run") && of_plan && is_first {
+                    continue;
+                }
+                let project = project();
+                project.plan(&format!("onward: 1\nname: demo\n{plan}"));
+                let tool = project.root().join("tool");
+                if !is_first {
+                    if of_plan {
+                        // What the plan requires is there at its start and gone at the next.
+                        std::fs::write(&tool, "").expect("a file");
+                    }
+                    let begun = project.command(["run"]);
+                    assert!([13, 15].contains(&begun.code), "{begun}");
+                    let _ = std::fs::remove_file(&tool);
+                }
+                std::fs::write(project.root().join("hangs"), "").expect("a file");
+                let begun = project.count("begin", "a");
+                let driver = project.start(words);
+                project.wait_ledger("begin", "look", 1);
+                project.wait_ledger("begin", "child", 1);
+                driver.signal(signal);
+                let ran = driver.wait_within(Duration::from_secs(10));
+                assert_eq!(ran.code, code, "{words:?} {signal}: {}", ran.err);
+                assert_eq!(project.count("begin", "a"), begun, "{words:?} {signal}");
+                project.wait_no_processes();
+            }
+        }
+    }
+}
+
 /// The author takes the requirement out of the plan. The run goes on by the edited plan, without a question.
 #[test]
 fn a_requirement_that_was_taken_out() {

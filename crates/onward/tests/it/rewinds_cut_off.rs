@@ -173,7 +173,7 @@ fn told_the_truth(project: &TestProject, case: Case, before: At, ran: &Ran) {
     if cut_off {
         let dry = project.command(["resume", "--dry-run"]).expect(0);
         assert!(dry.err.contains("was cut off"), "{case:?}: a dry run says so\n{}", dry.err);
-        assert!(case.signal == Signal::SIGKILL || ran.err.contains("on its way back"), "{seen}");
+        assert!(case.signal == Signal::SIGKILL || ran.err.contains("half-way back"), "{seen}");
     }
 }
 
@@ -441,7 +441,7 @@ fn steering_does_not_end_a_rewind_that_was_killed() {
     ];
     for words in all {
         let refused = project.command(words).expect(13);
-        refused.err_names(["on its way back", "resume, rewind or undo"]);
+        refused.err_names(["half-way back", "resume, rewind or undo"]);
         let edited = (project.read("made.txt"), project.read("late.txt"));
         assert_eq!(edited, ("two hours\n".to_owned(), "of work\n".to_owned()), "{words:?}");
         assert_eq!(checkpoints(&project).len(), count, "{words:?} left a checkpoint");

@@ -70,6 +70,10 @@ impl<'a> Window<'a> {
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            use std::io::Write as _;
+            let _ = writeln!(std::io::stderr(), "the screen:\n{}", self.text());
+        }
         self.tmux(&["kill-server"]);
     }
 }
@@ -88,6 +92,8 @@ fn masked(screen: &str) -> String {
                 out.push("#".to_owned());
             } else if is_span {
                 out.push(word.replace(|c: char| c.is_ascii_digit(), "") + "#");
+            } else if digits && at > 0 && words[at - 1] == "process" {
+                out.push("#".to_owned());
             } else {
                 out.push(without_the_time(word));
             }
@@ -99,9 +105,17 @@ fn masked(screen: &str) -> String {
                 line.push(character);
             }
         }
-        line
+        without_the_host(line)
     });
     lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// `driven by process 4711 on HOST since …`: the host is another one each time.
+fn without_the_host(line: String) -> String {
+    let Some((before, host)) = line.split_once(" on ").filter(|(before, _)| before.starts_with("driven by")) else {
+        return line;
+    };
+    format!("{before} on HOST {}", host.split_once(' ').map_or("", |(_, rest)| rest))
 }
 
 /// `run_demo_20261119_131006` and `13:10`, without the figures.
@@ -200,6 +214,36 @@ fn live_failure() {
     compare("failure", &window.wait(&["1 failed", "moving orders", "2 of 8"]));
     project.open("schema");
     compare("failure-asked", &window.wait(&["(r)etry", "[q]:"]));
+}
+
+/// A run that another process drives is watched: in the middle of its work, with a retry behind it, in a wide window and in a low
+/// one that has no room for all of it; and to its end, where a person is asked.
+#[test]
+fn status_watched() {
+    let project = project();
+    project.plan(EIGHT);
+    project.write("ok", "");
+    project.open("mon");
+    let driver = project.start(["run"]);
+    project.wait_ledger("end", "fetch-mon", 1);
+    project.wait_ledger("begin", "lint", 1);
+    // A pane whose command has ended is moved by a line.
+    let Some(window) = Window::open(&project, 120, 40, "onward status --watch; exec sleep 600") else {
+        return left_out("watch");
+    };
+    let middle = ["1/3 values", "3/10", "moving orders", "no newline", "1 of 8", "driven by"];
+    compare("watch-120x40", &window.wait(&middle));
+    let low = Window::open(&project, 60, 12, "onward status --watch").expect("it was there a moment ago");
+    // The room that the times take decides where a line is cut.
+    let picture = low.wait(&["still to come", "no newline", "driven by"]);
+    let cut = |line: &str| if line.contains('→') { line.chars().take(46).collect() } else { line.to_owned() };
+    let picture = masked(&picture).lines().map(cut).collect::<Vec<String>>().join("\n");
+    compare("watch-60x12", &(picture + "\n"));
+    for gate in ["tue", "wed", "lint", "schema"] {
+        project.open(gate);
+    }
+    compare("watch-asked", &window.wait(&["waiting  harvest", "answer with", "go on with"]));
+    assert_eq!(driver.wait_code(15).code, 15);
 }
 
 /// An approval is asked for on the terminal.

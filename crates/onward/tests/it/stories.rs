@@ -209,19 +209,22 @@ fn a_log_without_its_database_is_kept() {
     }
 }
 
-/// A phase takes its own attempt folder away, as a careless clean-up does. It did run, so an outward effect is asked about.
+/// Somebody takes the folders of all attempts away after everything was killed. The phase did run, so an outward effect is asked about.
 #[test]
 fn an_attempt_whose_folder_is_gone_is_unknown() {
     let project = project();
-    project.plan(
-        "onward: 1\nname: demo\nphases:\n  pay: { effects: external, run: \"step pay 'rm -rf .onward/attempts'\" }\n",
-    );
+    project.plan("onward: 1\nname: demo\nphases:\n  pay: { effects: external, run: step pay hold }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "pay", 1);
+    project.kill_everything();
+    first.wait_code(137);
+    std::fs::remove_dir_all(project.path(".onward/attempts")).expect("the folder of the attempts");
     project.command(["run"]).expect(14).err_names(["pay", "--adopt"]);
     project.command(["run"]).expect(14);
     assert_eq!(project.order("begin"), ["pay"]);
 }
 
-/// The same while the driver is dead and the phase lives: nothing is started beside it.
+/// The driver is dead and the phase lives, and their folders are gone: nothing is started beside it.
 #[test]
 fn a_living_orphan_without_its_folder_is_waited_for() {
     let project = project();
@@ -248,8 +251,9 @@ fn a_living_run_is_not_deleted() {
     project.plan(HELD);
     let first = project.start(["run"]);
     project.wait_ledger("begin", "b", 1);
-    first.kill();
     let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    project.command(["delete", &run, "--yes"]).expect(11).err_names([run.as_str(), "driven"]);
+    first.kill();
     project.command(["delete", &run, "--yes"]).expect(13).err_names(["b"]);
     project.kill_everything();
     project.command(["delete", &run, "--yes"]).expect(0);

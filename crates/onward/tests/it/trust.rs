@@ -44,6 +44,7 @@ fn a_store_that_came_with_a_clone_is_only_looked_at() {
     let looked = project.root().join("looked");
     let status = project.command(["status", "--json"]).expect(0).json();
     assert!(status["warnings"][0].as_str().is_some_and(|words| words.contains("onward trust")), "{status}");
+    assert!(status["resume"].is_null(), "a resume is refused, and is told as the way on: {status}");
     project.command(["run", "--dry-run"]).expect(0).err_names(["onward trust"]);
     project.command(["resume", "--dry-run"]).expect(0);
     for words in [&["run"][..], &["resume"], &["run", "--fresh"], &["checkpoint"], &["doctor", "--repair"], &["init"]] {

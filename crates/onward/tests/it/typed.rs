@@ -38,7 +38,10 @@ fn what_is_over_is_not_cancelled() {
     project.command(["run"]).expect(0);
     for verb in ["pause", "cancel"] {
         let told = project.command([verb]).expect(13).err;
-        assert!(told.contains("refuses it: the run is over") && told.contains("next: onward status @"), "{told}");
+        assert!(
+            told.contains("refused the request: the run is over") && told.contains("next: onward status @"),
+            "{told}"
+        );
     }
     assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
 }

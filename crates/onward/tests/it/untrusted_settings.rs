@@ -108,3 +108,22 @@ fn trust_before_the_first_run_does_not_travel() {
     project.command(["run", "--no-input"]).expect(0);
     assert!(project.exists("hooked") && logs(&project).contains(SECRET), "{}", logs(&project));
 }
+
+/// The plan has an agent that only a configuration names which nobody has trusted, then one that nothing names. Neither run is begun, and
+/// each is told why.
+#[test]
+fn an_agent_that_is_not_in_force_is_told_of_at_the_start() {
+    let project = project();
+    project.write(".onward/config.yaml", "agents:\n  my: { start: [\"true\"] }\n");
+    let plan = |agent: &str| {
+        project.plan(&format!(
+            "onward: 1\nname: demo\nphases:\n  first: {{ run: step first }}\n  a: {{ needs: first, agent: {{ use: {agent}, prompt: x }} }}\n"
+        ));
+    };
+    plan("my");
+    let ran = project.command(["run", "--no-input"]).expect(2);
+    ran.err_names(["agent my of", "config.yaml:", "not in force", "onward trust"]);
+    plan("nosuch");
+    project.command(["run", "--no-input"]).expect(2).err_names(["there is no agent nosuch"]);
+    assert_eq!(project.count("begin", "first"), 0);
+}

@@ -1,7 +1,7 @@
 //! Agents in git worktrees of their own: side by side in the same files, one after the other into the project, and a person where
 //! two have changed the same.
 
-use onward_testkit::{TestProject, wait_until};
+use onward_testkit::{Signal, TestProject, wait_until};
 
 use crate::project;
 
@@ -125,9 +125,30 @@ fn two_agents_change_the_same_line() {
     let place = told(&project, "place-b-1");
     assert!(std::fs::read_to_string(format!("{}/src/lines.txt", place.trim())).expect("its version").contains("\nB\n"));
     assert!(triggers(&project).contains("conflict_start"), "{}", triggers(&project));
+    let shown = project.command(["status"]).expect(0).out;
+    assert!(!shown.contains("onward approve"), "{shown}");
+    for verb in ["retry", "adopt", "skip"] {
+        assert!(shown.contains(&format!("onward {verb} ")), "{verb}: {shown}");
+    }
     let again = project.command(["run"]).expect(15);
     assert!(again.out.contains("onward retry") || again.err.contains("onward retry"), "{} {}", again.out, again.err);
     assert_eq!(project.count("begin", "c"), 0);
+}
+
+/// The agent has put another repository in the place of its worktree's. Nothing comes into the project, and it is said where its work
+/// still lies.
+#[test]
+fn a_worktree_that_is_none_any_more_is_still_there() {
+    let lone = "
+    onward: 1
+    name: lone
+    phases:
+      b: { agent: { prompt: do b, worktree: own } }
+    ";
+    let project = with_agents(lone, &[("b-1", "rm -rf .git; git init -q; echo b > b.txt\n")]);
+    let ran = project.command(["run"]).expect(1);
+    ran.err_names(["is no worktree of this repository any more; what it did still lies there"]);
+    assert!(std::path::Path::new(told(&project, "place-b-1").trim()).join("b.txt").exists());
 }
 
 /// The agent is told to bring both together. It goes on in its session and its worktree, finds both versions between marks, and what it
@@ -163,12 +184,89 @@ fn a_conflict_that_a_person_settles() {
             status["completed"].as_array().expect("phases").iter().find(|phase| phase["id"] == "b").expect("b").clone();
         assert_eq!(b["status"], answer);
         assert_eq!(project.read("src/lines.txt"), "by hand\n");
-        let doctor = project.command(["doctor"]).out;
-        assert!(doctor.contains("worktree"), "its version is still there, and nobody says so: {doctor}");
+        // Its worktree is gone; its version is not.
+        nothing_is_left(&project);
+        let log = project.command(["log", "--events", "--json"]).json();
+        let events = log["events"].as_array().expect("events");
+        let kept = events
+            .iter()
+            .find_map(|one| one["fact"]["put_away"].as_str().or(one["event"]["fact"]["put_away"].as_str()));
+        let kept = kept.unwrap_or_else(|| panic!("nobody says where it is: {log}")).to_owned();
+        assert!(project.git(["show", &format!("{kept}:src/lines.txt")]).contains("\nB\n"));
         let run = status["run"].as_str().expect("a run").to_owned();
         project.command(["delete", &run, "--yes"]).expect(0);
         nothing_is_left(&project);
+        let refs = project.git(["for-each-ref", "--format=%(refname)"]);
+        assert!(!refs.contains("/left-"), "{refs}");
     }
+}
+
+/// Git hangs while it brings an agent's files together with those of the project. Whoever drives does not stand still for it: messages are
+/// answered, the end of another phase is put on record, and a stop is heeded soon. The next start puts the files in their place.
+#[test]
+fn git_hangs_while_files_come_into_the_project() {
+    let plan = "
+        onward: 1
+        name: one
+        phases:
+          a: { agent: { prompt: Do a., worktree: own } }
+          side: { run: step side hold }
+          next: { needs: side, run: step next }
+    ";
+    let project = with_agents(plan, &[("a-1", "echo a > src/a.txt\n")]);
+    let paths = std::env::var_os("PATH").expect("a PATH");
+    let git = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|git| git.exists()).expect("git");
+    let hangs = "case \" $* \" in *' merge-tree '*) touch \"$HOME/merges\"; until [ -e \"$HOME/go-on\" ]; do sleep 0.02; done ;; esac";
+    project.script("git", &format!("#!/bin/sh\n{hangs}\nexec {} \"$@\"\n", git.display()));
+    let driver = project.start(["run"]);
+    wait_until("the files", || project.home().join("merges").exists().then_some(()));
+    project.command(["decision", "add", "Somebody is there."]).expect(0);
+    project.open("side");
+    wait_until("the end of the other phase", || {
+        let status = project.command(["status", "--json"]).json();
+        let done = status["completed"].as_array()?.iter().any(|phase| phase["id"] == "side");
+        done.then_some(())
+    });
+    assert!(!project.exists("src/a.txt"));
+    driver.signal(Signal::SIGINT);
+    let stopped = driver.wait_within(std::time::Duration::from_secs(10));
+    assert_ne!(stopped.code, 0, "{stopped}");
+    project.write(project.home().join("go-on"), "");
+    project.command(["resume"]).expect(0);
+    assert_eq!(project.read("src/a.txt"), "a\n");
+    project.ran_once(["next"]);
+    nothing_is_left(&project);
+}
+
+/// Git hangs while it makes the worktree of an agent. Whoever drives does not stand still for it: messages are answered, the end of
+/// another phase is put on record, and a stop is heeded soon. The next start makes the worktree.
+#[test]
+fn git_hangs_while_a_worktree_is_made() {
+    let plan = "
+        onward: 1
+        name: one
+        phases:
+          a: { agent: { prompt: Do a., worktree: own } }
+          side: { run: step side hold }
+          next: { needs: side, run: step next }
+    ";
+    let project = with_agents(plan, &[("a-1", "echo a > src/a.txt\n"), ("a-2", "echo a > src/a.txt\n")]);
+    let paths = std::env::var_os("PATH").expect("a PATH");
+    let git = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|git| git.exists()).expect("git");
+    let hangs = "case \" $* \" in *' worktree add '*) touch \"$HOME/adds\"; until [ -e \"$HOME/go-on\" ]; do sleep 0.02; done ;; esac";
+    project.script("git", &format!("#!/bin/sh\n{hangs}\nexec {} \"$@\"\n", git.display()));
+    let driver = project.start(["run"]);
+    wait_until("the worktree", || project.home().join("adds").exists().then_some(()));
+    project.command(["decision", "add", "Somebody is there."]).expect(0);
+    driver.signal(Signal::SIGINT);
+    let stopped = driver.wait_within(std::time::Duration::from_secs(12));
+    assert_ne!(stopped.code, 0, "{stopped}");
+    project.write(project.home().join("go-on"), "");
+    project.open("side");
+    project.command(["resume"]).expect(0);
+    assert_eq!(project.read("src/a.txt"), "a\n");
+    project.ran_once(["next"]);
+    nothing_is_left(&project);
 }
 
 /// Somebody edits the very line while the agent works, and somebody else makes a file that the agent makes as well and that git
@@ -322,6 +420,70 @@ mod kills {
         kills_after_put: "worktree.after-put";
         kills_before_removed: "worktree.before-removed";
         kills_folder_removed: "worktree.folder-removed";
+    }
+
+    const ONE: &str = "
+        onward: 1
+        name: one
+        phases:
+          a: { agent: { prompt: Do a., worktree: own } }
+    ";
+
+    /// A run of one agent, whose driver was killed while the files were put into the project.
+    fn killed_halfway(point: &str) -> TestProject {
+        let mut project = with_agents(ONE, &[("a-1", "echo a > src/a.txt\n"), ("a-2", "echo a > src/a.txt\n")]);
+        project.set_env("ONWARD_KILL_POINT", format!("{point}:1"));
+        project.command(["run"]).expect(137);
+        project.remove_env("ONWARD_KILL_POINT");
+        project
+    }
+
+    const HALFWAY: [&str; 2] = ["worktree.before-put", "worktree.after-put"];
+
+    /// The plan is edited after that kill, and the phase is a person's now. The files are put in wholly before the plan counts, people are
+    /// told at the start and in the status, and what the agent claimed is no approval.
+    #[test]
+    fn a_phase_that_is_no_agents_any_more() {
+        for point in HALFWAY {
+            let project = killed_halfway(point);
+            project.plan("onward: 1\nname: one\nphases:\n  a: { approval: { message: Is it good? } }\n");
+            let resumed = project.command(["resume"]).expect(15);
+            assert!(resumed.err.contains("the files of a, which were on their way"), "{point}: {resumed}");
+            assert_eq!(project.read("src/a.txt"), "a\n", "{point}");
+            let status = project.command(["status", "--json"]).json();
+            assert_eq!(status["status"], "waiting", "{point}: {status}");
+            let told = project.command(["status"]).expect(0);
+            assert!(told.out.contains("files of an agent that worked at a"), "{point}: {told}");
+            project.command(["approve", "@", "a", "--resume"]).expect(0);
+            assert_eq!(told_calls(&project), "x\n", "{point}");
+        }
+    }
+
+    /// After that kill the run is put away, by a fresh start and by hand: the files are in, and people are told.
+    #[test]
+    fn a_run_that_is_put_away() {
+        for (at, words) in ["run --fresh", "cancel"].into_iter().enumerate() {
+            let project = killed_halfway(HALFWAY[at]);
+            let away = project.command(words.split(' ')).expect(0);
+            assert!(away.err.contains("the files of a, which were on their way"), "{words}: {away}");
+            assert_eq!(project.read("src/a.txt"), "a\n", "{words}");
+        }
+    }
+
+    /// After that kill the run is rewound: what was begun is ended first.
+    #[test]
+    fn a_run_that_is_rewound() {
+        let project = killed_halfway("worktree.after-put");
+        let first = project.command(["checkpoints", "--json"]).json();
+        let last = first["checkpoints"].as_array().and_then(|all| all.last()).map(|one| one["id"].clone());
+        let Some(id) = last.as_ref().and_then(|id| id.as_str()) else { return };
+        let rewound = project.command(["rewind", id, "--yes"]).expect(0);
+        assert!(rewound.err.contains("the files of a, which were on their way"), "{rewound}");
+        assert!(!project.exists("src/a.txt"));
+    }
+
+    fn told_calls(project: &TestProject) -> String {
+        told(project, "calls-a-1") + &told(project, "calls-a-2")
     }
 
     /// A person has the agent settle a conflict, and the driver is killed while the worktree is made anew for that. The agent finds both

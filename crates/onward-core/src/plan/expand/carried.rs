@@ -23,6 +23,16 @@ pub fn carried_over(new: Plan, old: &Plan) -> Plan {
     let mut plan = new;
     if let (Some(now), Some(then)) = (&mut plan.markdown, &old.markdown) {
         now.marks.clone_from(&then.marks);
+        // Ticks that were set since are progress, and no other plan; where the tasks are others they are counted anew.
+        let others: BTreeSet<&PhaseId> = plan
+            .phases
+            .iter()
+            .filter(|phase| before.get(&phase.id).is_none_or(|old| old.tasks != phase.tasks))
+            .map(|phase| &phase.id)
+            .collect();
+        now.ticked.retain(|id, _| others.contains(id));
+        now.ticked
+            .extend(then.ticked.iter().filter(|(id, _)| !others.contains(id)).map(|(id, count)| (id.clone(), *count)));
     }
     let mut waiting: Vec<PhaseId> = plan.phases.iter().map(|phase| phase.id.clone()).collect();
     while let Some(id) = waiting.pop() {

@@ -1,7 +1,10 @@
 //! Where a plan in Markdown came from: how it was read, and how far its headings said it was.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::revision::ReplanKeys;
 use crate::document::word::words;
 use crate::id::PhaseId;
 use crate::markdown::Marker;
@@ -13,6 +16,9 @@ pub struct MarkdownSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub unsaid: UnsaidNeeds,
+    /// How the plan may be changed while it is carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<ReplanKeys>,
 }
 
 words! {
@@ -33,6 +39,9 @@ pub struct MarkdownOrigin {
     /// was started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<PhaseMark>,
+    /// How many boxes of each phase were ticked then; none of those that had no ticks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ticked: BTreeMap<PhaseId, u32>,
 }
 
 /// The marker in the heading of a phase.

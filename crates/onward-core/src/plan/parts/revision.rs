@@ -61,6 +61,12 @@ words! {
     }
 }
 
+impl ReplanKeys {
+    fn names_figures(&self) -> bool {
+        self.complexity_max.is_some() || self.tasks_max.is_some()
+    }
+}
+
 impl ReplanRules {
     /// `max` of a phase is the number of revisions that this phase may ask for.
     pub fn merged(plan: Option<&ReplanKeys>, phase: Option<&ReplanKeys>) -> Self {
@@ -79,13 +85,17 @@ impl ReplanRules {
             may_edit: first(phase, plan, |keys| keys.may_edit).unwrap_or(MayEdit::Downstream),
             approval: first(phase, plan, |keys| keys.approval).unwrap_or(true),
             run: first(phase, plan, |keys| keys.run.clone()),
-            when: first(phase, plan, |keys| keys.when.clone()).unwrap_or_else(|| vec![ReplanWhen::AgentAsked]),
+            when: first(phase, plan, |keys| keys.when.clone()).unwrap_or_else(|| {
+                // Nobody writes a figure down that is to have no effect.
+                let figures = [phase, plan].into_iter().flatten().any(ReplanKeys::names_figures);
+                [ReplanWhen::AgentAsked].into_iter().chain(figures.then_some(ReplanWhen::TooComplex)).collect()
+            }),
             complexity_max: first(phase, plan, |keys| keys.complexity_max).unwrap_or(COMPLEXITY_MAX_DEFAULT),
             tasks_max: first(phase, plan, |keys| keys.tasks_max).unwrap_or(TASKS_MAX_DEFAULT),
         }
     }
 
-    /// Whether figures that were reported ask for a revision.
+    /// Whether a figure that was reported, or the number of open tasks, asks for a revision.
     pub fn too_complex(&self, complexity: Option<u32>, tasks: Option<u32>) -> bool {
         let over = complexity.is_some_and(|figure| figure > self.complexity_max)
             || tasks.is_some_and(|count| count > self.tasks_max);

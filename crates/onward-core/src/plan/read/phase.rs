@@ -88,6 +88,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
             on_change: keys.word_if_written("on-change"),
             requires: parts::requirements(own("requires")),
             replan: keys.inner("replan", &REPLAN).map(parts::replan),
+            tasks: own_texts("tasks"),
             ..plain
         },
         place,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::checkpoint::Trigger;
 use crate::document::tree::Node;
 use crate::document::word::Word;
 use crate::plan::keys::{AGENT, CONCURRENCY, GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PHASE, PLAN, REPLAN};
-use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan};
+use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan, Switch};
 use crate::plan::parts::{Concurrency, NoticeRule, NoticeWay, Occasion, WhenBusy};
 
 use super::layers::{Layers, texts};
@@ -31,11 +32,25 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         team: team(root),
         requires: parts::requirements(root.get("requires")),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
+        triggers: checkpoint.and_then(|checkpoint| checkpoint.get("triggers")).map(triggers).unwrap_or_default(),
         notices: notices(root),
         default_agent: Layers::new(None, root.get("defaults"), &PHASE).inner("agent", &AGENT).map(merged),
         concurrency: top.inner("concurrency", &CONCURRENCY).map(concurrency),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
+}
+
+/// A list has those that are on, and the others are off; a mapping says it of those that it names.
+fn triggers(node: &Node) -> BTreeMap<Trigger, Switch> {
+    let switch = |on: bool| if on { Switch::On } else { Switch::Off };
+    let said = |trigger: Trigger| {
+        let name = trigger.as_str().replace('_', "-");
+        if node.entries().is_empty() {
+            return Some((trigger, switch(texts(node).contains(&name))));
+        }
+        node.get(&name).and_then(Node::text).map(|text| (trigger, switch(text == "true")))
+    };
+    Trigger::ALL.into_iter().filter_map(said).collect()
 }
 
 fn team(root: &Node) -> Vec<NamedMember> {

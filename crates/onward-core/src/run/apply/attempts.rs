@@ -14,23 +14,7 @@ use crate::run::state::{Before, PhaseStatus, Run, RunningAttempt};
 use crate::run::worktrees;
 
 impl Run {
-    pub(super) fn apply_to_the_attempts(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean, agent } => {
-                self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
-                self.agent_begun(phase, agent.as_deref());
-            }
-            Event::AttemptAdopted { phase, attempt, epoch, alive } => {
-                let running = self.running_attempt(phase, *attempt);
-                (running.epoch, running.adopted) = (*epoch, *alive);
-            }
-            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
-            Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
-            _ => unreachable!("not about attempts"),
-        }
-    }
-
-    fn attempt_started(
+    pub(super) fn attempt_started(
         &mut self,
         phase: &PhaseId,
         (attempt, generation, epoch): (Attempt, Generation, u64),
@@ -68,7 +52,7 @@ impl Run {
             });
             state.base = state.base.take().or(base);
             state.clean = false;
-            state.attempts = attempt.0;
+            (state.attempts, state.attempts_told) = (attempt.0, None);
             state.status = PhaseStatus::Running;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error) = (None, None);
@@ -79,7 +63,7 @@ impl Run {
         self.drawn_on(phase, at);
     }
 
-    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+    pub(super) fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
         let Event::AttemptEnded {
             phase,
             attempt,
@@ -94,6 +78,7 @@ impl Run {
             around,
             agent,
             said: _,
+            damage,
             answer_given,
         } = event
         else {
@@ -109,7 +94,10 @@ impl Run {
                 (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
             });
         }
-        self.change(phase, |state| state.left_running.clone_from(left_running));
+        self.change(phase, |state| {
+            state.left_running.clone_from(left_running);
+            state.damage.clone_from(damage);
+        });
         self.head_seen(phase, head.as_ref(), own);
         if let Some(around) = around {
             self.around_seen(around, at);
@@ -156,7 +144,7 @@ impl Run {
         });
     }
 
-    fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
+    pub(super) fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
         self.change(phase, |state| {
             (state.status, state.not_before, state.external) = (PhaseStatus::Pending, Some(not_before), None);
         });
@@ -164,7 +152,7 @@ impl Run {
     }
 
     /// The attempt with this number, which is at work.
-    fn running_attempt(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut RunningAttempt {
+    pub(super) fn running_attempt(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut RunningAttempt {
         let at = self.at(phase);
         let running = self.phases[at].attempt.as_mut().filter(|running| running.number == attempt);
         running.unwrap_or_else(|| panic!("attempt {attempt} of {phase} is not at work"))

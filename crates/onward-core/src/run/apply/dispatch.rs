@@ -1,11 +1,13 @@
-//! Folding one fact into the run: which function does it. Asserts what must hold: an event that does not fit is a bug or a
+//! Folding one fact into the run: the table of the functions that do it, in the order of `event.rs`. Asserts what must hold: an event that does not fit is a bug or a
 //! damaged journal, and both must be seen at once.
 
 use crate::event::{Event, Recorded};
+use crate::run::agent_calls::GivenAnswer;
 use crate::run::state::Run;
 use crate::run::vcs::{Fresh, leaves_the_tree_alone};
 
 impl Run {
+    #[expect(clippy::too_many_lines, reason = "a table: one entry for each event")]
     pub fn apply(&mut self, recorded: &Recorded) {
         self.take_place_and_time(recorded);
         let at = recorded.at;
@@ -13,24 +15,43 @@ impl Run {
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
             Event::DriverStarted { .. } => self.driver_started(&recorded.event),
-            event @ (Event::WorldSeen { .. }
-            | Event::PlanRevised(_)
-            | Event::StaleAccepted { .. }
-            | Event::PhaseProbed { .. }) => self.apply_what_was_seen(event, at),
-            event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
-                self.apply_what_others_said(event, at);
+            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
+            Event::PlanRevised(revised) => self.plan_revised(revised),
+            Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
+            Event::RequirementsSeen { phase, seen } => self.requirements_seen(phase.as_ref(), seen),
+            Event::IssueLabelled { phase, labels, .. } => self.issue_labelled(phase, labels),
+            Event::IssueNotLabelled { reason, .. } => self.issue_not_labelled(reason),
+            Event::GroupAwaited { group, by } => self.group_awaited(group, by.as_ref(), at),
+            Event::GroupEntered { .. } => self.group = None,
+            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean, agent } => {
+                self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
+                self.agent_begun(phase, agent.as_deref());
             }
-            event @ (Event::CallAsked { .. } | Event::CallAnswered { .. }) => self.apply_to_the_calls(event, at),
-            event @ (Event::AttemptStarted { .. }
-            | Event::AttemptAdopted { .. }
-            | Event::AttemptEnded { .. }
-            | Event::RetryScheduled { .. }) => self.apply_to_the_attempts(event, at),
-            event @ (Event::PhaseCompleted { .. }
-            | Event::PhaseFailed { .. }
-            | Event::PhaseInDoubt { .. }
-            | Event::PhaseReopened { .. }
-            | Event::PhaseSkipped { .. }) => self.apply_to_the_phases(event, recorded),
+            Event::AttemptAdopted { phase, attempt, epoch, alive } => {
+                let running = self.running_attempt(phase, *attempt);
+                (running.epoch, running.adopted) = (*epoch, *alive);
+            }
+            Event::AttemptEnded { .. } => self.end_of_an_attempt(&recorded.event, at),
+            Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
+            Event::PhaseProbed { phase, answer, error } => self.probe_answered(phase, *answer, error.as_ref()),
+            Event::PhaseCompleted { .. } => self.completion_of_a_phase(&recorded.event, recorded),
+            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
+            Event::PhaseInDoubt { phase } => self.phase_in_doubt(phase),
+            Event::PhaseReopened { phase, generation, clean } => {
+                self.phase_reopened(phase, *generation);
+                self.change(phase, |state| state.clean = *clean);
+            }
+            Event::PhaseSkipped { phase, by } => self.phase_skipped(phase, *by),
             Event::PhaseExpanded { phase, children } => self.phase_expanded(phase, children, at),
+            Event::ApprovalAsked { phase } => self.approval_asked(phase, at),
+            Event::ApprovalAnswered { phase, choice, .. } => self.approval_answered(phase, choice, at),
+            Event::CallAsked { phase } => self.call_asked(phase, at),
+            Event::CallAnswered { phase, answer, by, reason } => {
+                self.call_answered(phase, GivenAnswer { is: *answer, by: by.clone(), reason: reason.clone() });
+            }
+            Event::Reported { phase, report, .. } => self.reported(phase, report, at),
+            Event::LimitHit(hit) => self.limit_hit(hit, at),
+            Event::RunPaused { reason, until } => self.paused(*reason, *until),
             Event::MainPartEnded { result } => self.main_part_ended(*result),
             Event::BatchCompleted { batch } => self.batch_completed(*batch),
             Event::StopAsked { by, urgency } => self.stop_asked(*by, *urgency, at),
@@ -42,36 +63,32 @@ impl Run {
                 self.checkpoint_taken(id, triggers, phase.as_ref());
                 self.copy_kept(phase.as_ref(), name.as_ref());
             }
-            event @ (Event::ReplanAsked { .. }
-            | Event::ReplanAllowed
-            | Event::ReplanProposed { .. }
-            | Event::ReplanRefused { .. }
-            | Event::Replanned(_)) => self.apply_replan(event, at),
-            event @ (Event::MarkersTaken { .. }
-            | Event::PhaseMarked { .. }
-            | Event::PhaseNotMarked { .. }
-            | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
-            event @ (Event::NoticeSent { .. } | Event::NoticeFailed { .. }) => self.apply_to_the_notices(event),
-            event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
+            Event::SnapshotTaken(snapshot) => self.snapshot_taken(snapshot),
+            Event::SnapshotMissed { .. } => self.vcs.fresh = Fresh::Missed,
+            Event::CommitBegun { number, token, head } => self.commit_begun(*number, token, head.as_ref()),
+            Event::CommitMade { number, commit, .. } => self.commit_made(*number, commit),
+            Event::CommitLeft { number, why } => self.commit_left(*number, why),
+            Event::RewindBegun(begun) => self.rewind_begun(begun),
+            Event::RunRewound(rewound) => self.rewound(rewound),
+            Event::RewindFailed { .. } => (self.vcs.rewinding, self.vcs.before_rewind) = (None, None),
+            Event::RunForked { restored, .. } => self.forked(restored),
+            Event::ReplanAsked { phase, reason, cause } => self.replan_asked(phase, reason, *cause),
+            Event::PlanningPaid { phase, bill } => self.planning_paid(phase, bill),
+            Event::ReplanAllowed => self.replan_allowed(),
+            Event::ReplanProposed { phase, plan } => self.replan_proposed(phase, plan),
+            Event::ReplanRefused { phase, because, why } => self.replan_refused(phase, *because, why),
+            Event::Replanned(replanned) => self.replanned(replanned, at),
+            Event::MarkersTaken { completed, skipped } => self.markers_taken(completed, skipped),
+            Event::PhaseMarked { phase } => self.phase_marked(phase),
+            Event::PhaseNotMarked { .. } => self.marks.held = true,
+            Event::MarkersSettled { marks } => self.markers_settled(marks),
+            Event::RunImported(imported) => self.imported(imported, at),
+            Event::FilesModified { changed, as_committed, more } => self.files_modified(changed, as_committed, *more),
+            Event::Shared { fact } => self.apply_shared(fact, at),
             Event::WorktreeChanged { phase, fact } => self.apply_to_the_worktree(phase, fact),
-            event @ (Event::GroupAwaited { .. } | Event::GroupEntered { .. }) => self.apply_to_the_group(event, at),
-            Event::RequirementsSeen { phase, seen } => self.requirements_seen(phase.as_ref(), seen),
-            event @ (Event::IssueLabelled { .. } | Event::IssueNotLabelled { .. }) => self.apply_to_the_labels(event),
-            event @ (Event::RunImported(_)
-            | Event::FilesModified { .. }
-            | Event::Shared { .. }
-            | Event::MirrorTroubled { .. }) => {
-                self.apply_to_the_sections(event, at);
-            }
-            event @ (Event::SnapshotTaken(_)
-            | Event::SnapshotMissed { .. }
-            | Event::CommitBegun { .. }
-            | Event::CommitMade { .. }
-            | Event::CommitLeft { .. }
-            | Event::RewindBegun(_)
-            | Event::RunRewound(_)
-            | Event::RewindFailed { .. }
-            | Event::RunForked { .. }) => self.apply_to_the_tree(event),
+            Event::MirrorTroubled { path, what } => self.mirror_troubled(path, what),
+            Event::NoticeSent { notice } => self.notice_sent(*notice),
+            Event::NoticeFailed { notice, reason, retry_at } => self.notice_failed(*notice, reason, *retry_at),
         }
         self.notices_become_due(recorded);
     }

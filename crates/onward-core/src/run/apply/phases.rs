@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::checkpoint::Trigger;
-use crate::event::{Adoption, ArtifactSeen, Event, PhaseError, Recorded};
+use crate::event::{Adoption, ArtifactSeen, Event, PhaseError, Recorded, SkippedBy};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Generation, PhaseId};
@@ -17,21 +17,7 @@ use crate::run::state::{AdoptedPhase, Before, PhaseStatus, Run};
 use crate::run::worktrees;
 
 impl Run {
-    pub(super) fn apply_to_the_phases(&mut self, event: &Event, recorded: &Recorded) {
-        match event {
-            completed @ Event::PhaseCompleted { .. } => self.completion_of_a_phase(completed, recorded),
-            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, recorded.at),
-            Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
-            Event::PhaseReopened { phase, generation, clean } => {
-                self.phase_reopened(phase, *generation);
-                self.change(phase, |state| state.clean = *clean);
-            }
-            Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
-            _ => unreachable!("not about phases"),
-        }
-    }
-
-    fn completion_of_a_phase(&mut self, event: &Event, recorded: &Recorded) {
+    pub(super) fn completion_of_a_phase(&mut self, event: &Event, recorded: &Recorded) {
         let Event::PhaseCompleted { phase, summary, outputs, adopted, adoption, seen, artifacts } = event else {
             return;
         };
@@ -91,7 +77,7 @@ impl Run {
         self.change(phase, |state| state.adopted = adopted);
     }
 
-    fn phase_failed(&mut self, phase: &PhaseId, error: &PhaseError, at: Timestamp) {
+    pub(super) fn phase_failed(&mut self, phase: &PhaseId, error: &PhaseError, at: Timestamp) {
         self.change(phase, |state| {
             assert!(state.attempt.is_none() && !state.is_finished(), "{phase} fails after its attempt");
             state.status = PhaseStatus::Failed;
@@ -106,11 +92,12 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
-    fn phase_skipped(&mut self, phase: &PhaseId) {
+    pub(super) fn phase_skipped(&mut self, phase: &PhaseId, by: SkippedBy) {
         self.conflict_is_settled(phase, "its work is left out");
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
             state.status = PhaseStatus::Skipped;
+            state.left_out = by == SkippedBy::Person;
             state.external = None;
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
@@ -119,7 +106,11 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
-    fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
+    pub(super) fn phase_in_doubt(&mut self, phase: &PhaseId) {
+        self.change(phase, |state| state.in_doubt = true);
+    }
+
+    pub(super) fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
         self.conflict_is_settled(phase, "it is tried again with both");
         self.undone_in_git(phase);
         self.marks.undone(phase);
@@ -128,7 +119,7 @@ impl Run {
             let allowed = raised || !state.is_finished() || mutant::is(Mutant::ReuseAGeneration);
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
-            state.generation = generation;
+            (state.generation, state.left_out) = (generation, false);
             (state.probe, state.external, state.rounds) = (None, None, Vec::new());
             state.requirements = RequirementState::NotLookedAt;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);

@@ -8,13 +8,14 @@ use crate::event::{AgentEnded, AgentHow, Event, Outcome, PhaseError, StopRequest
 use crate::failure::FailureCode;
 use crate::id::Attempt;
 use crate::input::AttemptEnd;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
 use crate::replan::EXIT_REPLAN;
 use crate::run::agent_calls::{self, CallEnd};
 use crate::run::agents::{HAND_OFFS_MAX, REMAINING_OUTPUT, ROUNDS_MAX, hands_off, is_a_round, spent};
+use crate::run::failed_attempts::stuck;
 use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::state::{PhaseState, Run};
-use crate::run::tries::stuck;
 use crate::run::{transient, verification};
 
 /// Of what remains that is kept and told.
@@ -49,7 +50,7 @@ pub(in crate::run) fn counts_as_failure(outcome: &Outcome) -> bool {
 /// Whether an agent says that it is done, and nothing contradicts it.
 pub(super) fn says_done(phase: &Phase, end: &AttemptEnd) -> bool {
     let done = |ended: &AgentEnded| ended.how == AgentHow::Done && failure(phase, &end.outcome, ended).is_none();
-    end.agent.as_deref().is_none_or(done) && remaining(end).is_none()
+    end.agent.as_deref().is_none_or(done) && (remaining(end).is_none() || mutant::is(Mutant::BelieveEveryDone))
 }
 
 /// The work that is left by an agent's own word, or by the boxes that it left open.
@@ -78,7 +79,7 @@ pub(in crate::run) fn agent_failure(outcome: &Outcome, ended: &AgentEnded) -> Op
             error(FailureCode::AgentFailed, message)
         }
         (AgentHow::Exhausted, _) => {
-            let message = format!("its context was full {} times", HAND_OFFS_MAX + 1);
+            let message = format!("its context is full again, and {HAND_OFFS_MAX} new sessions have taken over before");
             error(FailureCode::AgentFailed, message)
         }
         (AgentHow::SessionUnknown, _) => {
@@ -87,14 +88,14 @@ pub(in crate::run) fn agent_failure(outcome: &Outcome, ended: &AgentEnded) -> Op
         (AgentHow::SessionInUse, _) => {
             error(FailureCode::AgentFailed, "another process works in its session".to_owned())
         }
+        (AgentHow::Interrupted | AgentHow::NoResult, Outcome::Killed { signal }) => {
+            error(FailureCode::Signal, format!("was killed by signal {signal}"))
+        }
         (AgentHow::Interrupted, _) => error(FailureCode::Signal, "was interrupted".to_owned()),
         (AgentHow::MaxTurns, _) => error(FailureCode::MaxTurns, format!("took all its turns ({})", ended.turns)),
         (AgentHow::Budget, _) => error(FailureCode::Budget, format!("spent its budget (${:.4})", ended.cost_usd())),
         (AgentHow::NotLoggedIn { message }, _) => error(FailureCode::NotLoggedIn, message.clone()),
         (AgentHow::Failed { message }, _) => error(FailureCode::AgentFailed, message.clone()),
-        (AgentHow::NoResult, Outcome::Killed { signal }) => {
-            error(FailureCode::Signal, format!("was killed by signal {signal}"))
-        }
         (AgentHow::NoResult, Outcome::Exited { code }) => {
             let said = ended.text.as_deref().filter(|said| !said.is_empty());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
@@ -119,23 +120,11 @@ pub(super) fn failure(phase: &Phase, outcome: &Outcome, ended: &AgentEnded) -> O
 /// Why an attempt counts as failed although its process ended well.
 pub(super) fn failed_all_the_same(phase: &Phase, end: &AttemptEnd) -> Option<PhaseError> {
     let ended = end.agent.as_deref().filter(|_| end.outcome == Outcome::Exited { code: 0 })?;
-    let waited_for = match &ended.how {
-        AgentHow::Limited { said: message, .. } | AgentHow::Overloaded { message } => {
-            Some(PhaseError { code: FailureCode::AgentFailed, message: message.clone() })
-        }
-        AgentHow::Done
-        | AgentHow::Exhausted
-        | AgentHow::SessionUnknown
-        | AgentHow::SessionInUse
-        | AgentHow::Interrupted
-        | AgentHow::MaxTurns
-        | AgentHow::Budget
-        | AgentHow::NotLoggedIn { .. }
-        | AgentHow::Deferred { .. }
-        | AgentHow::Failed { .. }
-        | AgentHow::NoResult => None,
+    let turned_away = || {
+        let message = ended.how.turned_away()?.to_owned();
+        Some(PhaseError { code: FailureCode::AgentFailed, message })
     };
-    failure(phase, &end.outcome, ended).or(waited_for)
+    failure(phase, &end.outcome, ended).or_else(turned_away)
 }
 
 /// The next step after an attempt of an agent that is not done.
@@ -173,20 +162,10 @@ pub(super) fn next(
         }
         let (when, code, message) = failure_of(phase, &end.outcome)?;
         // The plan does not wait for this limit.
-        let (code, message) = match &ended.how {
-            AgentHow::Limited { said, .. } => (FailureCode::AgentFailed, said.clone()),
-            AgentHow::Done
-            | AgentHow::Overloaded { .. }
-            | AgentHow::Exhausted
-            | AgentHow::SessionUnknown
-            | AgentHow::SessionInUse
-            | AgentHow::Interrupted
-            | AgentHow::MaxTurns
-            | AgentHow::Budget
-            | AgentHow::NotLoggedIn { .. }
-            | AgentHow::Deferred { .. }
-            | AgentHow::Failed { .. }
-            | AgentHow::NoResult => (code, message),
+        let (code, message) = if let AgentHow::Limited { said, .. } = &ended.how {
+            (FailureCode::AgentFailed, said.clone())
+        } else {
+            (code, message)
         };
         return Some(retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now));
     };
@@ -199,6 +178,9 @@ fn next_round(run: &Run, phase: &Phase, state: &PhaseState, remaining: Option<St
     let remained: Vec<String> = state.rounds.iter().cloned().chain(remaining).collect();
     match iteration::next(&remained, before + 1, ROUNDS_MAX) {
         NextRound::Done | NextRound::Overruled { .. } => {
+            Event::RetryScheduled { phase: phase.id.clone(), not_before: now }
+        }
+        NextRound::Stuck { .. } | NextRound::LimitReached { .. } if mutant::is(Mutant::GoRoundForEver) => {
             Event::RetryScheduled { phase: phase.id.clone(), not_before: now }
         }
         NextRound::Stuck { remaining } => {

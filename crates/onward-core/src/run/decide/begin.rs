@@ -8,6 +8,7 @@ use super::{Refusal, limited, plan_marks, revise};
 use crate::event::{Adoption, Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
+use crate::mutant::{self, Mutant};
 use crate::plan::Body;
 use crate::replan::ReplanLimits;
 use crate::run::groups;
@@ -19,6 +20,11 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         return Err(Refusal::Archived);
     }
     let told = &begin.resumption;
+    if let Some(phase) = run.files_on_their_way()
+        && (told.revised.is_some() || told.from.is_some())
+    {
+        return Err(Refusal::FilesOnTheirWay(phase.clone()));
+    }
     let mut events = vec![Event::DriverStarted {
         epoch: begin.epoch,
         host: begin.host.clone(),
@@ -44,21 +50,26 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
     }
     events.extend(plan_marks::settled(told));
     let Some(revised) = &told.revised else {
-        events.extend(answers(run, begin)?);
+        events.extend(answers(run, begin, |_| false)?);
         return Ok(events);
     };
-    events.extend(revise::revise(run, revised));
+    let (before, ends) = revise::ends_before(revise::ahead(run, events.iter(), now), &told.ends, now);
+    events.extend(ends);
+    let revision = revise::revise(&before, revised);
     // All other answers are about the new plan.
-    let ahead = revise::ahead(run, events.iter(), now);
+    let ahead = revise::ahead(&before, revision.iter(), now);
+    events.extend(revision);
     let added = revise::added_to_what_is_done(run, &ahead);
     let ahead = revise::ahead(&ahead, added.iter(), now);
     events.extend(added);
-    events.extend(answers(&ahead, begin)?);
+    let failed_now = |id: &PhaseId| told.ends.iter().any(|one| one.phase == *id);
+    events.extend(answers(&ahead, begin, failed_now)?);
     Ok(events)
 }
 
-/// Facts from the answers of people and the findings, for the phases of the plan that counts.
-fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
+/// Facts from the answers of people and the findings, for the phases of the plan that counts. A failure of which this very start
+/// has learned is not tried again by it.
+fn answers(run: &Run, begin: &Begin, failed_now: impl Fn(&PhaseId) -> bool) -> Result<Vec<Event>, Refusal> {
     let Resumption { accepted, rerun, from: start, only, .. } = &begin.resumption;
     // What is said of a whole is said of its parts.
     let chosen = |id: &PhaseId| {
@@ -79,6 +90,11 @@ fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     }
     if begin.renew {
         let failed = run.phases().filter(|(p, s)| s.status == PhaseStatus::Failed && !s.parked && !is_undone(&p.id));
+        let failed = failed.filter(|(p, _)| !is_settled_with_its_whole(run, &p.id) && !failed_now(&p.id));
+        // Where one phase alone is wanted the failures of the others stay what they are.
+        let meant =
+            |id: &PhaseId, only: &PhaseId| run.is_within(id, only) || run.is_part_of(only).any(|whole| whole == id);
+        let failed = failed.filter(|(p, _)| only.as_ref().is_none_or(|only| meant(&p.id, only)));
         events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation, Choice::Retry)));
     }
     if let Some(only) = only {
@@ -87,6 +103,12 @@ fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     }
     events.extend(undone);
     Ok(events)
+}
+
+/// Whether what a phase is a part of is over: a person left it out or took it as done, and with it all its parts.
+fn is_settled_with_its_whole(run: &Run, phase: &PhaseId) -> bool {
+    let over = run.is_part_of(phase).any(|whole| run.phase_state(whole).is_some_and(PhaseState::is_finished));
+    over && !mutant::is(Mutant::ReviveSettledParts)
 }
 
 /// Where phases consist of others, what is said of one bears on what is said of the next.
@@ -131,6 +153,10 @@ pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice, word: &Adop
         let why = "one of its parts may still be at work".to_owned();
         return Err(Refusal::Illegal("this", phase.clone(), why));
     }
+    if matches!(choice, Choice::Skip | Choice::Adopt) {
+        let settled = parts_left_out(run, &parts).into_iter().filter(|_| answered);
+        return Ok(own.into_iter().chain(settled).collect());
+    }
     let finished = run.phase_state(phase).is_some_and(PhaseState::is_finished);
     let again = parts.into_iter().filter_map(|part| {
         let (id, state) = (&run.plan().phases[part].id, &run.phases[part]);
@@ -143,6 +169,17 @@ pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice, word: &Adop
         (retries && choice == Choice::Retry).then(|| reopened(id, generation, choice))
     });
     Ok(own.into_iter().chain(again).collect())
+}
+
+/// Open parts of a phase that a person settled are left out with it, at once: nobody may be there to do it later.
+fn parts_left_out(run: &Run, parts: &[usize]) -> Vec<Event> {
+    let open = |part: &&usize| {
+        let state = &run.phases[**part];
+        !state.is_finished() && state.status != PhaseStatus::Running && !state.is_being_integrated()
+    };
+    let id = |part: &usize| run.plan().phases[*part].id.clone();
+    let left = parts.iter().filter(open).map(|part| Event::PhaseSkipped { phase: id(part), by: SkippedBy::Parent });
+    left.filter(|_| !mutant::is(Mutant::ReviveSettledParts)).collect()
 }
 
 /// Whether an answer about a phase is legal once nobody drives the run: an attempt that was at work is over by then.

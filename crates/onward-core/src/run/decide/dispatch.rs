@@ -27,6 +27,10 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::Required { phase, seen } => Ok(requirements::required(run, phase, seen).into_iter().collect()),
         Input::IssueLabelled { phase, set } => Ok(issue_labels::labelled(run, phase, set).into_iter().collect()),
         Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
+        Input::PlanningPaid { phase, bill, answer } => {
+            let answered = decide(run, answer, now)?;
+            Ok(replan::paid(run, phase, bill).into_iter().chain(answered).collect())
+        }
         Input::ReplanLimited { phase, agent, until, said } => {
             Ok(replan::limited(run, phase, agent, (*until, said), now).into_iter().collect())
         }

@@ -46,6 +46,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         around: end.around.clone().filter(|around| !run.is_seen(around)),
         agent: agents::account(state, end),
         said: last_line(phase, end),
+        damage: end.damage.clone(),
         answer_given: end.answer_given && agents::has_an_answer(state),
     };
     let next = match &end.outcome {

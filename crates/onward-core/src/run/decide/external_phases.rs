@@ -10,41 +10,38 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
 use crate::plan::{APPROVE, Body, Phase, REJECT, RetryWhen};
-use crate::run::agent_calls;
+use crate::run::agent_calls::{self, AgentCall};
+use crate::run::agents::AgentState;
 use crate::run::external_phases::{ExternalState, answered, as_approval, as_external};
+use crate::run::failed_attempts;
 use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::redacted_values::uses_what_was_cut;
 use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 use crate::run::transient;
-use crate::run::tries;
 use crate::run::verification::{self, Judgement};
 use crate::words;
 
-pub(super) fn answer(
-    run: &Run,
-    id: &PhaseId,
-    said: &str,
-    by: &str,
-    reason: Option<&str>,
-) -> Result<Vec<Event>, Refusal> {
+/// A person's answer, as it was typed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PersonSaid<'a> {
+    pub(super) choice: &'a str,
+    pub(super) by: &'a str,
+    pub(super) reason: Option<&'a str>,
+    /// The tool call that was shown.
+    pub(super) call: Option<&'a str>,
+}
+
+pub(super) fn answer(run: &Run, id: &PhaseId, answer: PersonSaid<'_>) -> Result<Vec<Event>, Refusal> {
     let (phase, state) = found(run, id)?;
+    let PersonSaid { choice: said, by, reason, call } = answer;
     let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
     if let Some(agent) = state.agent.as_deref().filter(|_| matches!(phase.body, Body::Agent(_))) {
-        let answered = match said {
-            APPROVE => CallAnswer::Approved,
-            REJECT => CallAnswer::Rejected,
-            _ => return no(format!("a call of phase {id} is approved or rejected, and has no choices")),
-        };
-        let given = agent.calls.open.as_ref().and_then(|call| call.answer.as_ref());
-        return match (agent_calls::waiting_call(state), given) {
-            (Some(_), _) => Ok(vec![agent_calls::answer_event(id, answered, by, reason)]),
-            // The same answer again changes nothing.
-            (None, Some(given)) if given.is == answered => Ok(Vec::new()),
-            (None, Some(given)) => no(format!("the call of phase {id} is {} already", given.is.as_str())),
-            (None, None) => no(format!("no call of phase {id} waits for an answer")),
-        };
+        return about_a_call(id, (state, agent), answer);
+    }
+    if let Some(call) = call {
+        return no(format!("phase {id} is no agent's, and has no call {call}"));
     }
     if reason.is_some() {
         return no(format!("phase {id} is no agent's, and takes no reason with its answer"));
@@ -74,6 +71,43 @@ pub(super) fn answer(
     }
 }
 
+/// The answer to a tool call. It is for the one that was shown and for no other: between look and answer somebody else may have
+/// answered, and the agent may want something else by now.
+fn about_a_call(
+    id: &PhaseId,
+    (state, agent): (&PhaseState, &AgentState),
+    answer: PersonSaid<'_>,
+) -> Result<Vec<Event>, Refusal> {
+    let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
+    let answered = match answer.choice {
+        APPROVE => CallAnswer::Approved,
+        REJECT => CallAnswer::Rejected,
+        _ => return no(format!("a call of phase {id} is approved or rejected, and has no choices")),
+    };
+    let is_meant = |known: &AgentCall| answer.call == Some(&known.id) || mutant::is(Mutant::AnswerAnyCall);
+    if let Some(waits) = agent_calls::waiting_call(state) {
+        if is_meant(waits) {
+            return Ok(vec![agent_calls::answer_event(id, answered, answer.by, answer.reason)]);
+        }
+        let (now, words) = (&waits.id, waits.in_words());
+        return no(match answer.call {
+            Some(call) => format!("the call {call} of phase {id} does not wait any more; now {now} does: {words}"),
+            None => {
+                format!("a call of phase {id} waits, and the answer does not say that it is for it ({now}): {words}")
+            }
+        });
+    }
+    let open = agent.calls.open.as_ref();
+    let given = open.filter(|open| answer.call.is_none() || is_meant(open)).and_then(|open| open.answer.as_ref());
+    match (given, answer.call) {
+        // The same answer again changes nothing.
+        (Some(given), _) if given.is == answered => Ok(Vec::new()),
+        (Some(given), _) => no(format!("the call of phase {id} is {} already", given.is.as_str())),
+        (None, Some(call)) => no(format!("the call {call} of phase {id} does not wait for an answer")),
+        (None, None) => no(format!("no call of phase {id} waits for an answer")),
+    }
+}
+
 pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let (phase, state) = found(run, id)?;
     if as_external(phase).is_none() {
@@ -89,7 +123,8 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         return Err(Refusal::NotTheirs(id.clone(), format!("phase {id} is not begun: {}", obstacle.words(now))));
     }
     if begins && state.probe.is_some() {
-        let why = format!("phase {id} is not begun: it is first looked whether its last attempt did it");
+        let why =
+            format!("phase {id} cannot begin yet: first its probe is asked whether its last attempt did the work");
         return Err(Refusal::NotTheirs(id.clone(), why));
     }
     let tell = |report| Event::Reported { phase: id.clone(), by: by.to_owned(), report };
@@ -102,7 +137,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
             let error = PhaseError { code: FailureCode::Reported, message: reason.clone() };
             let when = transient::kind(phase, RetryWhen::Failed, reason);
-            let next = match tries::stuck(state, &error).filter(|_| when != RetryWhen::Transient) {
+            let next = match failed_attempts::stuck(state, &error).filter(|_| when != RetryWhen::Transient) {
                 Some(stuck) => failed_for_good(run, phase, stuck.code, stuck.message),
                 None => retried_or_failed(run, phase, state.failures, when, (error.code, error.message), attempt, now),
             };
@@ -218,8 +253,14 @@ fn overruled(phase: &Phase, said: &DoneSaid) -> Option<String> {
     if !nothing_remains(&said.remaining) {
         return Some(format!("it says it is done, but this remains: {}", said.remaining.trim()));
     }
-    if let (Some(commit), CommitIs::Unknown) = (&said.commit, said.commit_is) {
-        return Some(format!("it names the commit {commit}, which is not in this repository"));
+    match (&said.commit, said.commit_is) {
+        (Some(commit), CommitIs::Unknown) => {
+            return Some(format!("it names the commit {commit}, which is not in this repository"));
+        }
+        (Some(commit), CommitIs::NoRepository) => {
+            return Some(format!("it names the commit {commit}, and there is no git repository that could know it"));
+        }
+        (_, CommitIs::Known) | (None, _) => {}
     }
     match verification::judge(phase, &said.proof) {
         Judgement::Done => None,

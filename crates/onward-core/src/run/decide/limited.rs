@@ -1,4 +1,4 @@
-//! A failed attempt that was turned away by a limit has not failed.
+//! A failed attempt that was rate-limited has not failed.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,15 +37,17 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
     let plan_says =
         drawn.iter().any(|(_, limit)| limit.detect.as_ref().is_some_and(|detect| detect.reset_at.is_some()));
-    let mut hit = match (recognise(&evidence, drawn.iter().copied(), now), told.filter(|told| told.is_limit)) {
+    // A result may be taken hours after it was said, and by then 5:30am would be tomorrow's.
+    let said_at = end.ended_at.map_or(now, |ended_at| ended_at.min(now));
+    let mut hit = match (recognise(&evidence, drawn.iter().copied(), said_at), told.filter(|told| told.is_limit)) {
         // The plan knows better; else the client's own number does, which its words give without the seconds.
         (Some(hit), _) if hit.told && plan_says => hit,
-        (Some(hit), told) => with_the_time(hit, told.and_then(|told| told.until), now),
+        (Some(hit), told) => with_the_time(hit, told.and_then(|told| told.until), said_at),
         (None, Some(told)) => {
             let limits = drawn.iter().map(|(name, _)| (*name).to_owned()).collect();
             let until = now + guess(hits_before);
             let hit = RecognisedLimit { limits, until, told: false, said: told.said };
-            with_the_time(hit, told.until, now)
+            with_the_time(hit, told.until, said_at)
         }
         (None, None) => return None,
     };
@@ -73,26 +75,17 @@ struct AgentTold {
 
 fn agent_told(end: &AttemptEnd) -> Option<AgentTold> {
     let told = |said: &str, is_limit, until| Some(AgentTold { said: said.to_owned(), is_limit, until });
-    match &end.agent.as_deref()?.how {
-        AgentHow::Limited { until, said } => told(said, true, *until),
-        AgentHow::Failed { message } => told(message, false, None),
-        AgentHow::Done
-        | AgentHow::Overloaded { .. }
-        | AgentHow::Exhausted
-        | AgentHow::SessionUnknown
-        | AgentHow::SessionInUse
-        | AgentHow::Interrupted
-        | AgentHow::MaxTurns
-        | AgentHow::Budget
-        | AgentHow::NotLoggedIn { .. }
-        | AgentHow::Deferred { .. }
-        | AgentHow::NoResult => told("", false, None),
+    let how = &end.agent.as_deref()?.how;
+    if let AgentHow::Limited { until, said } = how {
+        return told(said, true, *until);
     }
+    // Other ends name no limit, and only a failure has words in which one may be recognised.
+    told(if let AgentHow::Failed { message } = how { message } else { "" }, false, None)
 }
 
 /// A time that the client gives as a number is better than one read from its words, or guessed.
-fn with_the_time(hit: RecognisedLimit, until: Option<Timestamp>, now: Timestamp) -> RecognisedLimit {
-    match until.filter(|until| *until > now) {
+fn with_the_time(hit: RecognisedLimit, until: Option<Timestamp>, said_at: Timestamp) -> RecognisedLimit {
+    match until.filter(|until| *until > said_at) {
         Some(until) => RecognisedLimit { until, told: true, ..hit },
         None => hit,
     }

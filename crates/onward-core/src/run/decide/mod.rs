@@ -27,4 +27,5 @@ pub use begin::{clean_retry, is_legal};
 pub(super) use dispatch::decide;
 pub use posted::ends_with;
 pub use refusal::Refusal;
+pub use revise::preview_revised;
 pub(super) use shared::round;

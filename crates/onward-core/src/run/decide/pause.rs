@@ -25,5 +25,8 @@ pub(super) fn cancel(run: &Run) -> Result<Vec<Event>, Refusal> {
         return Err(Refusal::Over);
     }
     let nobody_drives = run.epoch == 0 || run.ending().is_some();
+    if let (true, Some(phase)) = (nobody_drives, run.files_on_their_way()) {
+        return Err(Refusal::FilesOnTheirWay(phase.clone()));
+    }
     Ok(if nobody_drives { vec![Event::RunArchived] } else { stop(run, StopRequest::Cancel) })
 }

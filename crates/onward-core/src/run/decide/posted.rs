@@ -35,11 +35,16 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => super::pause::cancel(run),
-        Posted::Archive => Ok(vec![Event::RunArchived]),
+        Posted::Archive => match run.files_on_their_way() {
+            Some(phase) => Err(Refusal::FilesOnTheirWay(phase.clone())),
+            None => Ok(vec![Event::RunArchived]),
+        },
         Posted::Share { fact } => shared::share(run, fact, now),
-        Posted::Answer { phase, choice, by, reason } => {
+        Posted::Answer { phase, choice, by, reason, call } => {
             data_limits::text_fits("its reason", reason.as_deref().unwrap_or_default())?;
-            external_phases::answer(run, phase, choice, by, reason.as_deref().and_then(words::summary).as_deref())
+            let reason = reason.as_deref().and_then(words::summary);
+            let said = external_phases::PersonSaid { choice, by, reason: reason.as_deref(), call: call.as_deref() };
+            external_phases::answer(run, phase, said)
         }
         Posted::Report { phase, by, says, complexity } => {
             let mut events = external_phases::report(run, phase, by, says, now)?;

@@ -1,4 +1,4 @@
-//! It was looked whether a phase that says so is done.
+//! The probe `done-when` of a phase has answered.
 
 use jiff::Timestamp;
 
@@ -8,6 +8,7 @@ use crate::event::{Claimed, Event, PhaseError, ProbeAnswer};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
+use crate::run::budgets::is_an_agents;
 use crate::run::state::{PhaseState, ProbeDue, Run};
 use crate::run::transient;
 use crate::run::verification::{self, Judgement, Proof};
@@ -48,7 +49,7 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
             let why = (error.code, error.message.clone());
-            let next = if state.agent.is_some() {
+            let next = if is_an_agents(phase) {
                 agents::after(run, phase, state, error.clone(), Attempt(state.attempts), now)
             } else if is_another_failure(phase, &error.message) {
                 failed_for_good(run, phase, why.0, why.1)

@@ -23,6 +23,8 @@ pub enum Refusal {
     NotTheirs(PhaseId, String),
     #[error("the run is being rewound")]
     Rewinding,
+    #[error("files of {0} are being put into the project, and that has to end first")]
+    FilesOnTheirWay(PhaseId),
     /// A message, an entry or the like of an agent cannot be taken.
     #[error("{0}")]
     NotShared(String),

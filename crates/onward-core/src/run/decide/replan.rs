@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use super::Refusal;
 use super::begin::reopened;
 use super::undo_phases::raised;
-use crate::event::{Event, LimitHit};
+use crate::event::{Event, LimitHit, PlanningBill};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::input::{Choice, Consent, LastWords, Says};
+use crate::mutant::{self, Mutant};
 use crate::plan::{self, Body, Phase, PhaseFailure, Plan};
 use crate::rate_limit::{RESET_AWAY_MAX, RecognisedLimit, Response, guess, respond, shortest};
 use crate::replan::{Because, ReplanCause, Replanned, Revision};
@@ -41,7 +42,15 @@ pub(super) fn made(run: &Run, phase: &PhaseId, made: &Result<Box<Plan>, String>)
     }
 }
 
-/// The agent that was to make a plan was turned away. The request stays, and is made again once the limit is open.
+/// The bill of an agent is put on record once, whatever it was asked for and whatever came of it.
+pub(super) fn paid(run: &Run, phase: &PhaseId, bill: &PlanningBill) -> Option<Event> {
+    run.phase_state(phase)?;
+    let is_new = bill.request > run.replans.billed(phase);
+    let (phase, bill) = (phase.clone(), bill.clone());
+    (is_new && !mutant::is(Mutant::PlanForNothing)).then_some(Event::PlanningPaid { phase, bill })
+}
+
+/// The agent that was to make a plan was rate-limited. The request stays, and is made again once the limit is open.
 pub(super) fn limited(
     run: &Run,
     phase: &PhaseId,
@@ -120,6 +129,9 @@ pub(super) fn settled(run: &Run, phase: &PhaseId, answer: Consent) -> Result<Vec
     let nothing = || Refusal::Illegal("an answer", phase.clone(), "no plan of it waits for one".to_owned());
     let asked = run.replans.asked_by(phase).ok_or_else(nothing)?;
     let Stage::Proposed(plan) = &asked.stage else { return Err(nothing()) };
+    if let (Consent::Yes, Some(phase)) = (answer, run.files_on_their_way()) {
+        return Err(Refusal::FilesOnTheirWay(phase.clone()));
+    }
     Ok(match answer {
         Consent::Yes => judged(run, phase, (&asked.reason, asked.cause), plan, answer),
         Consent::No => vec![refusal(phase, Because::Rejected, "the plan was rejected".to_owned())],
@@ -138,7 +150,9 @@ fn judged(
         Ok(judged) => judged,
         Err(refused) => return vec![refusal(phase, Because::from(&refused), refused.to_string())],
     };
-    if rules.approval && consent == Consent::No {
+    // What a person granted is theirs to take back, also where other plans wait for nobody.
+    let waits = rules.approval || !run.loosened_by(&revision.plan).is_empty();
+    if waits && consent == Consent::No {
         return vec![Event::ReplanProposed { phase: phase.clone(), plan: Box::new(plan.clone()) }];
     }
     let Revision { kind, plan, digest, added, removed, changed, kept, redone } = revision;

@@ -3,9 +3,31 @@
 use jiff::Timestamp;
 
 use super::begin::reopened;
+use super::ended;
 use crate::event::{Event, Outcome, PlanRevised, Recorded};
-use crate::input::Choice;
+use crate::input::{Choice, EndFound};
+use crate::mutant::{self, Mutant};
 use crate::run::state::{PhaseStatus, Run};
+
+/// The run once attempts that are over have ended by the plan under which they were started, and the facts of that. What became
+/// another attempt or another end meanwhile is left out.
+pub(super) fn ends_before(run: Run, ends: &[EndFound], now: Timestamp) -> (Run, Vec<Event>) {
+    let (mut before, mut all) = (run, Vec::new());
+    for EndFound { phase, attempt, end } in ends.iter().filter(|_| !mutant::is(Mutant::EditBeforeTheEnds)) {
+        let at_work = before.phase_state(phase).and_then(|state| state.attempt.as_ref());
+        if at_work.is_some_and(|running| running.number == *attempt) {
+            let events = ended::ended(&before, phase, *attempt, end, now);
+            before = ahead(&before, events.iter(), now);
+            all.extend(events);
+        }
+    }
+    (before, all)
+}
+
+/// The run as it would stand if the edited plan counted, before anything is answered.
+pub fn preview_revised(run: &Run, revised: &PlanRevised) -> Run {
+    ahead(run, revise(run, revised).iter(), run.updated_at)
+}
 
 /// The revision, and before it the ends of attempts at phases that are no longer in the plan. Whoever asks for the
 /// revision has seen that none of them is at work.
@@ -27,6 +49,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             answer_given: false,
             agent: None,
             said: None,
+            damage: None,
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()

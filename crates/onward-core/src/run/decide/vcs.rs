@@ -58,6 +58,9 @@ pub(super) fn rewind(run: &Run, begun: &RewindBegun) -> Result<Vec<Event>, Refus
     if run.ending().is_none() || run.running().next().is_some() {
         return Err(Refusal::AtWork);
     }
+    if let Some(phase) = run.files_on_their_way() {
+        return Err(Refusal::FilesOnTheirWay(phase.clone()));
+    }
     Ok(vec![Event::RewindBegun(begun.clone())])
 }
 

@@ -25,6 +25,9 @@ pub struct PhaseState {
     pub generation: Generation,
     /// The number of the last attempt; 0 before the first.
     pub attempts: u32,
+    /// The last attempt that counts, where a way back took later ones with it.
+    #[serde(default)]
+    pub attempts_told: Option<u32>,
     /// Failures that count against the retries.
     pub failures: u32,
     /// Ends of attempts that we caused.
@@ -35,11 +38,16 @@ pub struct PhaseState {
     pub in_doubt: bool,
     /// Left alone until a person orders a retry.
     pub parked: bool,
+    /// A person left it out; the end of the run does not bring it back.
+    #[serde(default)]
+    pub left_out: bool,
     pub not_before: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub duration_ms: Option<u64>,
     pub note: Option<String>,
+    /// The damage of the record of its last attempt, because of which nobody knows how that ended.
+    pub damage: Option<String>,
     pub summary: Option<String>,
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
@@ -158,22 +166,35 @@ pub enum PhaseStatus {
 }
 
 impl PhaseState {
+    /// Whether its last attempt ended and left no record of that.
+    pub fn ended_unknown(&self) -> bool {
+        self.last_end == Some(Before::Unknown)
+    }
+
+    /// The number of the last attempt that counts, as people are told it.
+    pub fn attempts_that_count(&self) -> u32 {
+        self.attempts_told.unwrap_or(self.attempts)
+    }
+
     pub(in crate::run) fn new() -> Self {
         Self {
             status: PhaseStatus::Pending,
             generation: Generation(1),
             attempts: 0,
+            attempts_told: None,
             failures: 0,
             interruptions: 0,
             unknowns_in_a_row: 0,
             attempt: None,
             in_doubt: false,
             parked: false,
+            left_out: false,
             not_before: None,
             started_at: None,
             ended_at: None,
             duration_ms: None,
             note: None,
+            damage: None,
             summary: None,
             outputs: BTreeMap::new(),
             commit_sha: None,

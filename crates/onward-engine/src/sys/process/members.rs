@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::getpgrp;
+use onward_store::listing;
 
 use super::{Pid, Stat, TREE_VARIABLE, alive, signal};
 
@@ -163,7 +164,7 @@ fn chase_children() {
 
 /// The children of this process, those that have ended included.
 fn children() -> Vec<(Pid, Stat)> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let threads = listing::readable("/proc/self/task").into_iter();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let pids: Vec<Pid> = lists
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
@@ -244,6 +245,11 @@ pub(crate) fn is_shortage(why: &io::Error) -> bool {
     )
 }
 
+/// The same, or a refusal of the system: of what is our own that, too, may be gone at the next try, and says nothing about it.
+pub(crate) fn may_pass(why: &io::Error) -> bool {
+    is_shortage(why) || why.raw_os_error() == Some(libc::EPERM)
+}
+
 fn tags_in(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
     environment
         .split(|&byte| byte == 0)
@@ -253,8 +259,8 @@ fn tags_in(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 pub(super) fn all_pids() -> io::Result<impl Iterator<Item = Pid>> {
-    let entries = fs::read_dir("/proc")?.flatten();
-    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
+    let entries = listing::all("/proc")?;
+    Ok(entries.into_iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use onward_core::secret_names::is_secret_name;
 
 use super::message::run_hook;
 use super::{CommitRequest, Hooks, NotCommitted, Whose};
+use crate::mirror::KnownMirrors;
 use crate::vcs::call::{DURABLE, GitCall, command};
 use crate::vcs::head::CheckedOut;
 use crate::vcs::repository::Repository;
@@ -99,8 +100,16 @@ impl Repository {
 
     fn plan_commit(&self, request: &CommitRequest<'_>, differences: Vec<Difference>) -> IndexPlan {
         let mut plan = IndexPlan::default();
+        let mirrors = KnownMirrors::of(&self.store);
+        let is_mirror = |shown: &Path, path: &[u8]| mirrors.has(shown, &self.top.join(path_of(path)));
         for one in differences {
             let shown = self.in_project(&one.path).filter(|_| !self.is_store(&one.path));
+            if shown.as_ref().is_some_and(|shown| is_mirror(shown, &one.path)) {
+                if one.tree != InTree::Untracked {
+                    plan.set.push((one.path, one.head));
+                }
+                continue;
+            }
             let Some(shown) = shown else {
                 // What is staged outside of the project is not for us to commit.
                 if one.staged {

@@ -6,6 +6,7 @@ use crate::{
     OpenMode,
     error::{Damage, StoreError},
     folder::{self, Folder, make_folder, sync_folder},
+    listing,
     sqlite::{fault::SqliteFault, flush, open, store::SqliteStore},
 };
 
@@ -30,15 +31,23 @@ pub(super) fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> 
     }
 }
 
+/// The entries of a folder; none where it is not there.
+fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match listing::all(folder) {
+        Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
+        entries => entries,
+    }
+}
+
 /// Files are named after their content, so one that is there already and is whole needs no other.
 pub(super) fn move_blobs(from: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |error: io::Error| StoreError::not_saved(to, &error);
     // Empty folders are lost where a store is copied by tools that keep only files.
     make_folder(to)?;
-    for part in fs::read_dir(from).into_iter().flatten().flatten() {
+    for part in entries(from).map_err(failed)? {
         let folder = to.join(part.file_name());
         make_folder(&folder)?;
-        for file in fs::read_dir(part.path()).into_iter().flatten().flatten() {
+        for file in entries(&part.path()).map_err(failed)? {
             let target = folder.join(file.file_name());
             if fs::read(&target).ok() != fs::read(file.path()).ok() {
                 fs::rename(file.path(), target).map_err(failed)?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::{CODES, MOVED, POST_MAX, Rig, STEP, STOP_MAX};
 use crate::rig::book::read_book;
+use crate::rig::patience::{Patience, is_given_up};
 
 impl Rig<'_> {
     /// Moves the project away, lets its drivers notice that, and moves it back. What works meanwhile goes on; its outcome is to be
@@ -16,8 +17,8 @@ impl Rig<'_> {
             |run: &String| book.iter().any(|line| line.what == "end" && line.phase == "list" && line.run == *run);
         let begun = self.lanes.iter().all(|lane| lane.run.as_ref().is_some_and(listed));
         // Whoever posts from outside has the old path.
-        let since = Instant::now();
-        while begun && !self.posts.is_empty() && since.elapsed() < POST_MAX {
+        let mut patience = Patience::new(POST_MAX);
+        while begun && !self.posts.is_empty() && !patience.is_over() {
             self.look_after_posts();
             sleep(STEP);
         }
@@ -30,14 +31,17 @@ impl Rig<'_> {
         }
         *self.told.hits.entry("renamed under drivers".to_owned()).or_default() += 1;
         self.tell("the project is renamed");
-        let since = Instant::now();
-        while self.lanes.iter().any(|lane| lane.driver.is_some()) && since.elapsed() < STOP_MAX {
+        let (since, mut patience) = (Instant::now(), Patience::new(STOP_MAX));
+        while self.lanes.iter().any(|lane| lane.driver.is_some()) && !patience.is_over() && !is_given_up() {
             for at in 0..self.lanes.len() {
                 let Some(work) = &mut self.lanes[at].driver else { continue };
                 let Some(code) = work.running.ended() else { continue };
                 let err = work.running.err();
                 self.lanes[at].driver = None;
-                self.tell(&format!("driver of {} ended with {code}", self.lanes[at].name));
+                let after = since.elapsed();
+                self.told.longest_until_noticed = self.told.longest_until_noticed.max(after);
+                let name = &self.lanes[at].name;
+                self.tell(&format!("driver of {name} ended with {code}, {} ms after the renaming", after.as_millis()));
                 // One that had only just begun finds its plan, or one that is used by it, gone and has started nothing.
                 let gone = err.contains("error[plan-unreadable]") || err.contains("which cannot be read");
                 let not_begun = code == i32::from(onward_core::exit::USAGE) && gone;
@@ -49,6 +53,13 @@ impl Rig<'_> {
                 }
             }
             sleep(STEP);
+        }
+        for work in self.lanes.iter().filter_map(|lane| lane.driver.as_ref()) {
+            let pid = work.running.pid();
+            // The place at which it stands says more than that it does.
+            let at = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let stand = format!("driver {pid} stands at {} {}", at("wchan"), at("syscall"));
+            self.told.tale.push(stand);
         }
         if self.lanes.iter().any(|lane| lane.driver.is_some()) {
             self.fault("a driver does not notice that its project was renamed".to_owned());

@@ -36,6 +36,7 @@ impl Oracle {
         if replayed.seq != live.seq {
             return;
         }
+        self.compare_costs(live);
         let (live, replayed) = (format!("{live:?}"), format!("{replayed:?}"));
         if live != replayed {
             let at = live.bytes().zip(replayed.bytes()).take_while(|(a, b)| a == b).count();

@@ -5,12 +5,17 @@ use std::collections::BTreeSet;
 use onward_core::id::{Attempt, PhaseId, Seq};
 use onward_core::plan::Effects;
 use onward_core::run::Run;
+use onward_core::run::replans::PlanMaker;
 
 use super::Oracle;
+use super::worktrees::works_apart;
 
 impl Oracle {
     /// The driver is about to have another plan made.
     pub(in crate::sim) fn may_replan(&self, run: &Run, phase: &PhaseId) {
+        if matches!(run.plan_maker(phase), Some(PlanMaker::Agent(_))) {
+            self.agent_may_plan();
+        }
         assert!(self.replans.asks(phase), "another plan is to be made for {phase}, which did not ask for it");
         let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
         assert!(run.seq <= durable, "I2: a plan is made on {} while {durable} is durable", run.seq);
@@ -28,7 +33,10 @@ impl Oracle {
         assert!(self.commits.contains(&number), "I2: commit {number} is made and not on record");
         let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
         assert!(run.seq <= durable, "I2: the driver commits on {} while {durable} is durable", run.seq);
-        let writes = |phase: &&PhaseId| self.plan.phase(phase).expect("of the plan").effects != Effects::None;
+        let writes = |phase: &&PhaseId| {
+            let phase = self.plan.phase(phase).expect("of the plan");
+            phase.effects != Effects::None && !works_apart(phase)
+        };
         let open: Vec<_> = self
             .facts
             .iter()

@@ -38,7 +38,12 @@ impl Oracle {
         let alone = match self.plan.phase(phase).expect("of the plan").body {
             Body::External(_) => facts.word == Some(YesNo::Yes) || facts.confirmed,
             Body::Approval(_) => facts.word == Some(YesNo::Yes),
-            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => true,
+            Body::Agent(_) if !whole => {
+                self.agent_may_be_completed(phase);
+                self.worktree_may_be_completed(phase);
+                true
+            }
+            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => !self.disowned.contains(phase),
         };
         assert!(whole || alone, "{phase} is done, and whoever had to say so did not");
     }
@@ -46,14 +51,16 @@ impl Oracle {
     pub(super) fn finished(&mut self, phase: &PhaseId, status: PhaseStatus) {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert!(facts.open.is_none(), "{phase} is finished while it is at work");
+        self.disowned.remove(phase);
         (facts.unprobed, facts.confirmed) = (None, false);
-        (facts.must_ask, facts.must_be_done) = (false, false);
+        (facts.must_ask, facts.must_be_done, facts.in_doubt) = (false, false, false);
         assert!(
             facts.finished_generation < Some(Generation(facts.generation)) || facts.finished_as != Some(status),
             "P1: a second outcome of {phase} in generation {}",
             facts.generation
         );
         facts.finished_as = Some(status);
+        self.calls.entry(phase.clone()).or_default().waits = false;
         self.composed.finished(&self.plan, phase);
         facts.parked = false;
         if status == PhaseStatus::Completed {
@@ -77,10 +84,15 @@ impl Oracle {
             self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
         let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
         self.another_plan_was_not_to_be_asked_for(phase, code);
+        self.is_not_proven(phase);
         if code != "crash-loop" {
             self.was_asked_about(phase);
         }
+        let for_good = self.agent_has_failed_for_good(phase, code);
         let facts = self.facts.get_mut(phase).expect("of the plan");
+        if for_good {
+            return;
+        }
         if code == "rejected" {
             assert_eq!(facts.word, Some(YesNo::No), "{phase} is rejected and nobody said so");
         } else if code == "crash-loop" {
@@ -135,13 +147,23 @@ impl Oracle {
     }
 
     fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        self.was_not_settled(phase, generation);
         self.composed.reopened(&self.plan, phase);
+        self.worktree_is_tried_again(phase);
         for whole in ancestors(&self.plan, phase) {
             let facts = self.facts.get_mut(&whole).expect("of the plan");
             facts.generation += u32::from(facts.finished_as.take().is_some());
         }
         self.closed.forget(phase);
         let facts = self.facts.get_mut(phase).expect("of the plan");
+        if let Some(agent) = self.agents.get_mut(phase) {
+            if generation.0 > facts.generation { agent.anew() } else { agent.tried_again() }
+        }
+        if generation.0 > facts.generation {
+            self.trees.remove(phase);
+            self.calls.remove(phase);
+        }
+        self.calls.entry(phase.clone()).or_default().ask_no_more();
         if facts.finished_as.is_some() {
             assert!(generation.0 > facts.generation, "I3: finished work of {phase} is undone without a new generation");
         }
@@ -150,7 +172,7 @@ impl Oracle {
         facts.generation = generation.0;
         (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
         (facts.unprobed, facts.confirmed) = (None, false);
-        (facts.must_ask, facts.must_be_done) = (false, false);
+        (facts.must_ask, facts.must_be_done, facts.in_doubt) = (false, false, false);
         (facts.begun, facts.word) = (false, None);
         (facts.answered, facts.need_not_ask) = (facts.open.is_some(), false);
     }
@@ -173,11 +195,13 @@ impl Oracle {
             None => facts.generation += 1,
         }
         self.composed.reopened(&self.plan, &back.phase);
+        self.trees.remove(&back.phase);
+        self.calls.entry(back.phase.clone()).or_default().forget();
         (facts.failures, facts.unknowns) = (0, 0);
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
         facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
         facts.confirmed = false;
-        (facts.must_ask, facts.must_be_done) = (false, false);
+        (facts.must_ask, facts.must_be_done, facts.in_doubt) = (false, false, false);
         (facts.begun, facts.word) = (false, None);
         facts.parked = back.error.as_ref().is_some_and(|error| error.code.as_str() == "crash-loop");
         facts.finished_as =

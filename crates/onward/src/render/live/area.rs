@@ -62,6 +62,12 @@ impl LiveArea {
         writer_thread::show(LiveView::new(run, &seen, &self.expected, since, now));
     }
 
+    /// Shows the run as it is now, whenever that was done last.
+    pub(in crate::render) fn refresh(&mut self, run: &Run, output: &dyn AttemptOutput, now: Timestamp) {
+        self.looked = None;
+        self.show(run, output, now);
+    }
+
     /// Takes the view away.
     pub(in crate::render) fn hide(&mut self) {
         if self.possible {

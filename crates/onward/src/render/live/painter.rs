@@ -46,7 +46,8 @@ impl Painter {
         let mut above: String = pieces.iter().map(|piece| String::from_utf8_lossy(&piece.text)).collect();
         if !terminal::has_colours() {
             lines = lines.iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect();
-            above = console::strip_ansi_codes(&above).into_owned();
+            // What colours had parted is one piece now.
+            above = secrets().text(&console::strip_ansi_codes(&above)).into_owned();
         }
         lines = lines.iter().map(|line| secrets().text(line).into_owned()).collect();
         let out = self.paint(&above, lines, size.columns);

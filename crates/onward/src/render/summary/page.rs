@@ -93,11 +93,13 @@ fn row(record: &PhaseRecord, chronicle: &Chronicle) -> PhaseRow {
         (PhaseStatus::Interrupted, _) => "interrupted".to_owned(),
         (PhaseStatus::Pending, _) => "to come".to_owned(),
     };
+    let shown = record.shown.as_deref().unwrap_or(record.id.as_str());
     let told = record.error.as_ref().or(record.summary.as_ref()).or(record.note.as_ref());
     PhaseRow {
         phase: record.id.clone(),
-        id: safe::line(record.shown.as_deref().unwrap_or(record.id.as_str())),
-        name: safe::line(&record.name),
+        id: safe::line(shown),
+        // What has no name of its own goes by its id.
+        name: safe::line(if record.name == record.id.as_str() { shown } else { &record.name }),
         status: record.status,
         word,
         took: record.duration_ms.map(time::milliseconds).unwrap_or_default(),
@@ -176,8 +178,10 @@ fn sections(shown: &RunShown, chronicle: &Chronicle) -> Vec<SummarySection> {
     let view = &shown.view;
     let records = || view.completed.iter().chain(&view.running).chain(&view.remaining);
     let failures = chronicle.failures.iter().map(|one| format!("{}  {}: {}", moment(one.at), one.phase, one.message));
-    let decisions =
-        chronicle.decisions.iter().map(|one| format!("{}  {}: {} by {}", moment(one.at), one.phase, one.what, one.by));
+    let decisions = chronicle
+        .decisions
+        .iter()
+        .map(|one| format!("{}  {}: {}, said {}", moment(one.at), one.phase, one.what, one.by));
     let stops = chronicle.stops.iter().map(|one| format!("{}  {}", moment(one.at), stopped(one.reason)));
     let commits = chronicle.commits.iter().map(|one| {
         let sha: String = one.commit.chars().take(SHA_CHARS).collect();
@@ -229,12 +233,12 @@ fn stopped(reason: StopReason) -> &'static str {
         StopReason::OnlyThat => "had done the one phase that was wanted",
         StopReason::DriverGone => "its driver was gone",
         StopReason::Rewind => "rewound or branched off",
-        StopReason::Limit => "paused for a limit",
+        StopReason::Limit => "paused, rate-limited",
         StopReason::Budget => "paused, its budget was used up",
         StopReason::Deadline => "paused at its deadline",
         StopReason::Pause => "paused by somebody",
         StopReason::Cancel => "cancelled",
-        StopReason::Waiting => "waited for others",
+        StopReason::Waiting => "waited for an approval or a report",
     }
 }
 

@@ -78,6 +78,19 @@ const PLAIN: Hang = Hang {
 
 const SLOW_PROBE: Hang = Hang { is_hung: |project, _| wait_hung(project), prepare: make_slow, ..PLAIN };
 
+/// The same in a resume, after a first start in which the second phase failed.
+const SLOW_RESUME: Hang = Hang {
+    prepare: fail_then_make_slow,
+    begin: |project| Some(Begun::Command(project.start(["resume"]))),
+    ..SLOW_PROBE
+};
+
+fn fail_then_make_slow(project: &TestProject) {
+    project.command(["run"]).expect(1);
+    make_slow(project);
+    project.write("../ok", "");
+}
+
 pub(super) static HANGS: [Hang; 20] = [
     Hang {
         name: "git in a snapshot",
@@ -133,26 +146,12 @@ pub(super) static HANGS: [Hang; 20] = [
     Hang {
         name: "probe at a resume",
         plan: "onward: 1\nname: demo\nfreshness: { probes: { x: { command: 'if [ -e ../slow ]; then : > ../hung; sleep 40; fi' } } }\nphases:\n  a: { run: step a }\n  b: { needs: a, run: \"test -e ../ok && step b\" }\n",
-        prepare: |project| {
-            project.command(["run"]).expect(1);
-            make_slow(project);
-            project.write("../ok", "");
-        },
-        begin: |project| Some(Begun::Command(project.start(["resume"]))),
-        is_hung: |project, _| wait_hung(project),
-        ..PLAIN
+        ..SLOW_RESUME
     },
     Hang {
         name: "fingerprint at a resume",
         plan: "onward: 1\nname: demo\nphases:\n  a: { fingerprint: ['if [ -e ../slow ]; then : > ../hung; sleep 40; fi'], run: step a }\n  b: { needs: a, run: \"test -e ../ok && step b\" }\n",
-        prepare: |project| {
-            project.command(["run"]).expect(1);
-            make_slow(project);
-            project.write("../ok", "");
-        },
-        begin: |project| Some(Begun::Command(project.start(["resume"]))),
-        is_hung: |project, _| wait_hung(project),
-        ..PLAIN
+        ..SLOW_RESUME
     },
     Hang {
         name: "git at a resume",
@@ -160,13 +159,9 @@ pub(super) static HANGS: [Hang; 20] = [
         prepare: |project| {
             project.git_init();
             slow_git(project, "");
-            project.command(["run"]).expect(1);
-            make_slow(project);
-            project.write("../ok", "");
+            fail_then_make_slow(project);
         },
-        begin: |project| Some(Begun::Command(project.start(["resume"]))),
-        is_hung: |project, _| wait_hung(project),
-        ..PLAIN
+        ..SLOW_RESUME
     },
     Hang {
         name: "issue",
@@ -240,10 +235,7 @@ pub(super) static HANGS: [Hang; 20] = [
         name: "no room for the request to stop",
         is_hung: |project, begun| {
             project.wait_ledger("begin", "a", 1);
-            let started = wait_until("the record of the start", || find(project.path(".onward"), "STARTED"));
-            let folder = started.parent().expect("a folder").to_owned();
-            // A record is written beside its place first, under this name.
-            std::fs::create_dir(folder.join(format!("STOP.{}", begun.pid()))).expect("nobody has stopped it yet");
+            leave_no_room(project, begun.pid());
         },
         ..PLAIN
     },
@@ -342,6 +334,14 @@ pub(super) fn full_pipe() -> (PipeReader, Stdio) {
         writer.write_all(&piece).expect("there is room");
     }
     (reader, writer.into())
+}
+
+/// Takes the place in which a driver would write its request that an attempt is to end.
+pub(super) fn leave_no_room(project: &TestProject, driver: u32) {
+    let started = wait_until("the record of the start", || find(project.path(".onward"), "STARTED"));
+    let folder = started.parent().expect("a folder").to_owned();
+    // A record is written beside its place first, under this name.
+    std::fs::create_dir(folder.join(format!("STOP.{driver}"))).expect("nobody has stopped it yet");
 }
 
 /// The end of a full pipe whose other end is never read.

@@ -87,6 +87,22 @@ fn attempt(hang: &Hang, signal: Signal, code: i32) -> Option<Duration> {
     Some(took)
 }
 
+/// There is no room to write down that a phase is to end. It is asked by a signal alone, and ends as it likes to, before it is ended.
+#[test]
+fn a_phase_is_asked_to_end_where_nothing_can_be_written() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: \"trap 'echo heard > ../heard; exit 3' INT; step a hold & wait\" }\n",
+    );
+    let run = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    hangs::leave_no_room(&project, run.pid());
+    run.signal(Signal::SIGINT);
+    run.wait_code(130);
+    assert_eq!(project.read("../heard"), "heard\n");
+    project.wait_no_processes();
+}
+
 /// A phase ignores what it is asked, and the first Ctrl+C waits for it. The second kills at once.
 #[test]
 fn the_second_ctrl_c_does_not_wait() {

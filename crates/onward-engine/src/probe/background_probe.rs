@@ -1,4 +1,4 @@
-//! A look that is under way in a thread of its own: whoever drives must not stand still for it.
+//! Probes that run in a thread of their own, so that the driver never waits for one.
 
 use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,6 +36,10 @@ impl<T: Send + 'static> LookBeside<T> {
 }
 
 impl<T> LookBeside<T> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.over.as_ref().map(AsFd::as_fd)
     }

@@ -74,7 +74,7 @@ impl Run {
         self.failed_alone = alone.then(|| phase.clone());
     }
 
-    /// The last attempt was turned away by a limit: it has not failed.
+    /// The last attempt was rate-limited: it has not failed.
     pub(super) fn it_was_no_failure(&mut self, phase: &PhaseId) {
         self.change(phase, |state| {
             let last = Attempt(state.attempts);

@@ -16,6 +16,13 @@ static UNKNOWN_SESSION: LazyLock<Regex> =
     LazyLock::new(|| any_of(&["no conversation found with session id", "no rollout found for thread id"]));
 static SESSION_IN_USE: LazyLock<Regex> =
     LazyLock::new(|| any_of(&[r"session id \S+ is already in use", "already has an active writer"]));
+static TELLS_OF_AN_ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    any_of(&[
+        "error|fail|invalid|denied|refus|reject|abort|exceed|unable|missing|unknown|unexpected|overload|limit|expired",
+        r"\b(?:no|not|never|cannot|without|too|out of|run out|timed out|timeout|full|lost|bad|wrong|down|broken)\b",
+        r"n't\b|\b[45]\d\d\b",
+    ])
+});
 static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&["not logged in", "invalid api key", r"please run /login", r"\bstatus 401\b", r"^api error: 401\b"])
 });
@@ -65,8 +72,16 @@ pub(super) fn failure(message: &str, exit: &AgentExit<'_>, now: Timestamp) -> Ag
     } else if NOT_LOGGED_IN.is_match(&text) {
         AgentEnd::NotLoggedIn { said }
     } else {
-        AgentEnd::Failed { message: if said.is_empty() { exit_said(exit) } else { said } }
+        AgentEnd::Failed { message: if said.is_empty() { exit_said(exit) } else { as_an_error(said) } }
     }
+}
+
+/// A client that reports an error may say nothing else than "done", and alone that would be read as the opposite.
+pub(super) fn as_an_error(said: String) -> String {
+    if said.is_empty() || TELLS_OF_AN_ERROR.is_match(&said) {
+        return said;
+    }
+    format!("its client reports an error, and all that it says is: {said}")
 }
 
 /// A limit, if the message speaks of one.
@@ -98,7 +113,7 @@ fn failed<'a>(text: &'a [u8], exit: &AgentExit<'a>) -> FailureEvidence<'a> {
 }
 
 /// The end of a process whose frames do not say how it ended.
-pub(super) fn no_result(exit: &AgentExit<'_>) -> AgentEnd {
+pub(super) fn no_result(exit: &AgentExit<'_>, printed: &[u8]) -> AgentEnd {
     let errors = tail::readable(exit.errors);
     if UNKNOWN_SESSION.is_match(&errors) {
         AgentEnd::UnknownSession
@@ -109,14 +124,15 @@ pub(super) fn no_result(exit: &AgentExit<'_>) -> AgentEnd {
     } else if NOT_LOGGED_IN.is_match(&errors) {
         AgentEnd::NotLoggedIn { said: exit_said(exit) }
     } else {
-        AgentEnd::NoResult { said: exit_said(exit) }
+        let last = tail::last_line(exit.errors).or_else(|| tail::last_line(printed));
+        AgentEnd::NoResult { said: last.unwrap_or_else(|| "it said nothing".to_owned()) }
     }
 }
 
 /// The last line of the errors, or the exit code.
 fn exit_said(exit: &AgentExit<'_>) -> String {
     tail::last_line(exit.errors).unwrap_or_else(|| match exit.code {
-        Some(code) => format!("exit code {code}, without a word"),
-        None => "ended by a signal, without a word".to_owned(),
+        Some(code) => format!("it said nothing (exit code {code})"),
+        None => "it said nothing, and was ended by a signal".to_owned(),
     })
 }

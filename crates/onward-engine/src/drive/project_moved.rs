@@ -13,22 +13,26 @@ use crate::sys::own_files;
 /// The store of a project as an open folder, which stays the same wherever it is moved to.
 pub(crate) struct InPlace {
     path: PathBuf,
-    /// None where it could not be opened: then nothing can be told.
-    folder: Option<File>,
+    folder: File,
 }
 
 impl InPlace {
-    pub(crate) fn new(project: &Project) -> Self {
+    /// Where the store is that was just opened. Without its folder nothing could be told later, and nothing is begun.
+    pub(crate) fn new(project: &Project) -> Result<Self> {
         let path = project.store_folder();
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-        let folder = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok();
-        Self { path, folder }
+        match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
+            Ok(folder) => Ok(Self { path, folder }),
+            Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(Error::Moved { from: project.top.clone(), to: None })
+            }
+            Err(why) => Err(Error::NoRoom { what: format!("{} cannot be opened: {why}", path.display()) }),
+        }
     }
 
     /// An error if the project has another place now. One that was deleted has none, and whoever looks there finds that out.
     pub(crate) fn demand(&self) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
-        let Ok(kept) = folder.metadata() else { return Ok(()) };
+        let Ok(kept) = self.folder.metadata() else { return Ok(()) };
         let here = match fs::symlink_metadata(&self.path) {
             Ok(here) => (here.dev(), here.ino()) == (kept.dev(), kept.ino()),
             Err(why) => !matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
@@ -37,7 +41,7 @@ impl InPlace {
             return Ok(());
         }
         let top = |store: &Path| store.parent().filter(|_| store.ends_with(FOLDER)).map(Path::to_owned);
-        let now = own_files::place_of(folder);
+        let now = own_files::place_of(&self.folder);
         let from = top(&self.path).unwrap_or_else(|| self.path.clone());
         Err(Error::Moved { from, to: now.as_deref().and_then(top) })
     }
@@ -59,7 +63,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let root = root.path().canonicalize().expect("our own folder");
         let (old, new) = (root.join("a/old"), root.join("a/new"));
-        let place = InPlace::new(&project(&old));
+        let place = InPlace::new(&project(&old)).expect("it is there");
         assert!(place.demand().is_ok(), "nothing happened yet");
         let told = |to: &Path| {
             let Err(Error::Moved { from, to: Some(told) }) = place.demand() else { panic!("it was not noticed") };
@@ -77,5 +81,7 @@ mod tests {
         assert!(place.demand().is_ok(), "it is back");
         fs::remove_dir_all(&old).expect("our own folder");
         assert!(place.demand().is_ok(), "it is gone, which is something else");
+        let blind = InPlace::new(&Project::at(old));
+        assert!(matches!(blind, Err(Error::Moved { to: None, .. })), "what cannot be watched is not driven");
     }
 }
