@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::agent_failures::FailedTry;
+use crate::control_characters::is_control_or_hidden;
 use crate::id::Attempt;
-use crate::obeyed::is_obeyed;
 
 /// Of each failure that is told.
 const FAILURE_BYTES_MAX: usize = 2_000;
@@ -120,7 +120,7 @@ fn told_as_data(text: &str) -> String {
         match character {
             '\n' => out.push_str("\n> "),
             '\t' => out.push('\t'),
-            _ if is_obeyed(character) => out.extend(character.escape_unicode()),
+            _ if is_control_or_hidden(character) => out.extend(character.escape_unicode()),
             _ => out.push(character),
         }
     }

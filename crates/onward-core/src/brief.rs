@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::agent_failures::FailedTry;
 use crate::checkpoint::Sections;
+use crate::control_characters::is_control_or_hidden;
 use crate::event::RunResult;
-use crate::obeyed::is_obeyed;
 use crate::plan::{Body, Phase};
 use crate::run::agent_calls;
 use crate::run::{PhaseState, PhaseStatus, Run};
@@ -191,7 +191,7 @@ pub fn quoted(text: &str) -> String {
         match character {
             '"' => out.push('\''),
             '<' if characters.peek().is_some_and(|(_, next)| begins_a_tag(*next)) => out.push_str("&lt;"),
-            _ if is_obeyed(character) => out.extend(character.escape_unicode()),
+            _ if is_control_or_hidden(character) => out.extend(character.escape_unicode()),
             _ => out.push(character),
         }
     }
@@ -210,7 +210,7 @@ fn plain(text: &str) -> String {
     while let Some(character) = characters.next() {
         match character {
             '<' if characters.peek().is_some_and(|next| begins_a_tag(*next)) => escaped.push_str("&lt;"),
-            _ if is_obeyed(character) => escaped.extend(character.escape_unicode()),
+            _ if is_control_or_hidden(character) => escaped.extend(character.escape_unicode()),
             _ => escaped.push(character),
         }
     }

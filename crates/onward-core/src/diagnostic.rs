@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 
-use crate::obeyed::is_obeyed;
+use crate::control_characters::is_control_or_hidden;
 
 /// Characters of a source line that are shown; a longer line is cut around the caret.
 const SHOWN_CHARS_MAX: usize = 160;
@@ -234,7 +234,7 @@ fn push_harmless(out: &mut String, character: char) {
             let _ = write!(out, "{}", character.escape_default());
         }
         // Marks that reorder or hide could make the shown text differ from what is read.
-        _ if is_obeyed(character) => {
+        _ if is_control_or_hidden(character) => {
             let _ = write!(out, "{}", character.escape_unicode());
         }
         _ => out.push(character),

@@ -1,6 +1,6 @@
 //! The end of an output as people and patterns read it: plain text, without what only a terminal understands.
 
-use crate::obeyed::is_obeyed;
+use crate::control_characters::is_control_or_hidden;
 use crate::patterns;
 
 /// How much of the end of an output is looked at.
@@ -91,7 +91,7 @@ pub fn shown_line(line: &str) -> String {
         }
         match character {
             '\t' => out.push(' '),
-            _ if !is_obeyed(character) => out.push(character),
+            _ if !is_control_or_hidden(character) => out.push(character),
             _ if character.is_ascii() => out.extend(character.escape_default()),
             _ => out.extend(character.escape_unicode()),
         }

@@ -70,7 +70,7 @@ pub use start::request::{After, PlanFrom, Request, Want};
 pub use start::starting::{Finished, Ready, StartFound};
 pub use sys::caller_guard::{CallingPhase, Inside, calling_phase, inside};
 pub use sys::threads::NoThread;
-pub use sys::{process, stop};
+pub use sys::{patient_io, process, signals, stop};
 pub use trust::{Doubt, Trusted};
 pub use vcs::tree_lock::TreeUser;
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal, Read, StdinLock};
 
 use onward_core::input::Choice;
-use onward_engine::stop;
+use onward_engine::patient_io;
 use rustix::termios::{QueueSelector, tcflush};
 
 use crate::args::Damaged;
@@ -81,7 +81,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     render::say(question);
     render::drain();
     let stdin = std::io::stdin().lock();
-    if !stop::is_readable(&stdin) {
+    if !patient_io::is_readable(&stdin) {
         return None;
     }
     read_line(stdin)

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::meaning;
 use super::model::{Body, Need, Phase, Plan};
 use super::parse::{Parsed, PhaseOutline, cut, finished, outline, refused, too_large};
 use super::parts::{External, IfSilent, MarkdownOrigin, MarkdownSettings, PhaseMark, UnsaidNeeds};
+use super::plan_checks;
 use super::read::Draft;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::PhaseId;
@@ -49,7 +49,7 @@ pub fn parse_markdown(
     let needs = reading.needs(&parts);
     let drafts: Vec<Draft> = parts.iter().zip(needs).map(|(part, needs)| reading.draft(part, needs)).collect();
     let MarkdownReading { mut faults, .. } = reading;
-    meaning::check_needs(&drafts, &mut faults);
+    plan_checks::check_needs(&drafts, &mut faults);
     explain_circles(&mut faults);
     let outlines: Vec<PhaseOutline> =
         parts.iter().zip(&drafts).map(|(part, draft)| part.outline(outline(draft))).collect();

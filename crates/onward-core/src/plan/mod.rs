@@ -3,6 +3,7 @@
 //! The way is `parse`: text → tree, checked against the tables in `keys` (both in [`crate::document`]) → `short_forms` written
 //! out → `read` into the `model` → `meaning`. A plan in Markdown ([`crate::markdown`]) becomes a [`Plan`] in `from_markdown`.
 
+mod block_checks;
 mod concurrency;
 mod digest;
 pub mod expand;
@@ -14,13 +15,12 @@ pub mod inputs;
 mod keys;
 mod lint;
 mod listed_phases;
-mod meaning;
-mod meaning_parts;
 mod model;
 mod names;
 mod no_effect;
 mod parse;
 mod parts;
+mod plan_checks;
 mod read;
 mod references;
 mod reported_only;

@@ -11,8 +11,8 @@ use crate::markdown::Marker;
 
 use super::keys::PLAN;
 use super::listed_phases;
-use super::meaning;
 use super::model::{Need, Phase, Plan};
+use super::plan_checks;
 use super::read::{self, Draft};
 use super::short_forms;
 use crate::document::check::Checker;
@@ -142,7 +142,7 @@ fn understand(root: &mut Node, diagnostics: Vec<Diagnostic>) -> Parsed {
     }
     let drafts = read::drafts(root, "phases");
     let finally = read::drafts(root, "finally");
-    meaning::check(root, &drafts, &finally, &mut checker);
+    plan_checks::check(root, &drafts, &finally, &mut checker);
     let phases = drafts.iter().map(outline).collect();
     let mut plan = None;
     if !checker.diagnostics.iter().any(Diagnostic::is_error) {

@@ -14,7 +14,7 @@ use super::replans::ReplanHold;
 use super::settle::{delayed, may_start, ready};
 use super::skip_and_expand::has_a_place;
 use super::state::{PhaseState, Run};
-use crate::event::{Event, StopReason, StopRequest, Urgency};
+use crate::event::{Event, StopReason};
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Limit, Phase};
@@ -255,14 +255,6 @@ fn not_waited_for<'a>(
         // A limit that makes phases fail is not waited for either, but it was somebody else who was rate-limited.
         Response::Wait { .. } | Response::Fail => None,
     }
-}
-
-/// The time that the driver was given is over.
-pub(super) fn deadline(run: &Run, now: Timestamp) -> Option<Event> {
-    let over = run.limits.deadline.is_some_and(|deadline| deadline <= now);
-    let work_is_left = run.derived.finished < run.phases.len();
-    (over && work_is_left && run.epoch > 0 && run.stop.is_none())
-        .then_some(Event::StopAsked { by: StopRequest::Deadline, urgency: Urgency::Ask })
 }
 
 /// A time that something waits for which could otherwise be started.

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::agents;
+use super::deadline;
 use super::decide::ended::failed_for_good;
 use super::derived_state::batch_number;
 use super::external_phases;
@@ -43,7 +44,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
         .or_else(|| run.replan_is_hopeless())
         .or_else(|| follows(run))
         .or_else(|| stop_of_the_others(run))
-        .or_else(|| schedule::deadline(run, now))
+        .or_else(|| deadline::stop(run, now))
         .or_else(|| commit(run))
         .or_else(|| end(run, now))
         .or_else(|| next_attempt(run, now))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::deadline;
 use crate::plan::{Approval, External, IfExpired, IfSilent};
 
 /// Whether somebody is still waited for.
@@ -25,13 +26,8 @@ pub fn external(external: &External, heard_at: Timestamp, now: Timestamp) -> Wai
     patience(external.heartbeat.filter(|_| external.if_silent != IfSilent::Wait), heard_at, now, external.if_silent)
 }
 
-/// When a run that may take this long has to stop: `--deadline 3h`.
-pub fn deadline(started_at: Timestamp, allowed: Duration) -> Timestamp {
-    started_at.checked_add(allowed).unwrap_or(Timestamp::MAX)
-}
-
 fn patience<T>(allowed: Option<Duration>, since: Timestamp, now: Timestamp, over: T) -> Wait<T> {
-    match allowed.map(|allowed| deadline(since, allowed)) {
+    match allowed.map(|allowed| deadline::after(since, allowed)) {
         Some(until) if until <= now => Wait::Over(over),
         until => Wait::Open { until },
     }

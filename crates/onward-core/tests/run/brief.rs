@@ -2,10 +2,10 @@
 
 use onward_core::brief::{CHARS_PER_TOKEN, brief};
 use onward_core::checkpoint::KnowledgeState;
+use onward_core::control_characters::is_control_or_hidden;
 use onward_core::event::{MessageKind, MessagePriority, MessageText, SharedFact};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Posted, Says};
-use onward_core::obeyed::is_obeyed;
 use onward_core::run;
 use proptest::prelude::*;
 
@@ -114,7 +114,7 @@ proptest! {
         }
         let brief = brief(&story.run, tokens).text;
         prop_assert!(brief.chars().count() <= tokens * CHARS_PER_TOKEN);
-        let hidden = brief.chars().find(|character| *character != '\n' && is_obeyed(*character));
+        let hidden = brief.chars().find(|character| *character != '\n' && is_control_or_hidden(*character));
         prop_assert!(hidden.is_none(), "{hidden:?} in {brief}");
         let ours = ["Goal", "Decisions", "Done", "Failed", "Changed", "Next", "Knowledge", "Messages"];
         let mut headings: Vec<&str> = Vec::new();

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::plan::{IfExpired, IfSilent, KeepCopy, Phase, Plan, parse};
+use onward_core::run::deadline;
 use onward_core::run::iteration::{NextRound, next, nothing_remains};
 use onward_core::run::verification::{
     ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Judgement, Proof, effect, judge,
 };
-use onward_core::run::wait_limits::{Wait, approval, deadline, external};
+use onward_core::run::wait_limits::{Wait, approval, external};
 
 fn plan(text: &str) -> Plan {
     let parsed = parse(text);
@@ -114,8 +115,8 @@ phases:
         (open.choice("approve"), open.choice("reject"), gate.choice("reject")),
         (Some("approve"), Some("reject"), Some("reject"))
     );
-    assert_eq!(deadline(now(), Duration::from_hours(3)).to_string(), "2026-11-15T13:00:00Z");
-    assert_eq!(deadline(now(), Duration::MAX), Timestamp::MAX);
+    assert_eq!(deadline::after(now(), Duration::from_hours(3)).to_string(), "2026-11-15T13:00:00Z");
+    assert_eq!(deadline::after(now(), Duration::MAX), Timestamp::MAX);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::sys::stop::Patient;
+use crate::sys::patient_io::Patient;
 
 /// The programs that can, and what they are told, in the order in which they are tried.
 const HOLDERS: [(&str, &[&str]); 3] = [

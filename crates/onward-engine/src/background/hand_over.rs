@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::sys::own_files::{THIS_PROGRAM, path_of_descriptor};
 use crate::sys::process::Pid;
-use crate::sys::stop;
+use crate::sys::{patient_io, stop};
 
 /// The flag that tells the second process where to tell of its start; hidden from the help.
 const FLAG: &str = "--detach-to";
@@ -54,7 +54,7 @@ pub fn detach(words: &[OsString]) -> Result<Detached> {
     command.args(with_flag(words.get(1..).unwrap_or_default(), tells.as_raw_fd()));
     let mut child = command.spawn().map_err(failed())?;
     drop(tells);
-    if !stop::is_readable(&told)
+    if !patient_io::is_readable(&told)
         && stop::signal() == Some(Signal::SIGTERM as i32)
         && let Ok(pid) = i32::try_from(child.id())
     {

@@ -17,7 +17,7 @@ use crate::drive::{Committer, inbox};
 use crate::error::Result;
 use crate::journal;
 use crate::start::starting::actor;
-use crate::sys::stop::{self, Readable};
+use crate::sys::patient_io::{self, Readable};
 use crate::vcs::working_tree::WorkingTree;
 
 /// How often it is looked whether others have said something.
@@ -73,10 +73,10 @@ impl Onward {
             if Standing::new(committer.run()) != asked {
                 inbox::tell_people(&mut committer, &mut tree)?;
                 // Whoever answered asks in a moment who drives the run.
-                let _ = stop::readable_until(typed, Instant::now() + LOOK_EVERY);
+                let _ = patient_io::readable_until(typed, Instant::now() + LOOK_EVERY);
                 break;
             }
-            match stop::readable_until(typed, Instant::now() + LOOK_EVERY) {
+            match patient_io::readable_until(typed, Instant::now() + LOOK_EVERY) {
                 Readable::Yes => return Ok(AtThePrompt::Typed),
                 Readable::NotYet => {}
                 Readable::GivenUp => return Ok(AtThePrompt::GivenUp),

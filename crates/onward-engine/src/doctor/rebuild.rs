@@ -16,10 +16,10 @@ use onward_store::{
     PruneList, Record, Salvage, Store, StoreError, StoredContent, ownership,
 };
 
-use super::aside::{Cut, Recovered};
 use super::code::DoctorCode;
 use super::recover;
 use super::repair::Repair;
+use super::repair_folder::{Cut, Recovered};
 use crate::drive::keyframes::{keyframe_is_due, put_keyframe};
 use crate::durations;
 use crate::error::{Error, Result};

@@ -8,12 +8,12 @@ use onward_core::id::RunId;
 use onward_core::run::as_stored;
 use onward_store::{Inspection, Journal, RunRow};
 
-use super::aside::Recovered;
 use super::attempts;
 use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR};
 use super::rebuild::{KeptRun, Rebuilt};
 use super::repair::Repair;
+use super::repair_folder::Recovered;
 use crate::project::{FOLDER, Project, looked_for_from};
 use crate::start::starting::actor;
 use crate::vcs::journal_piece::{self, CopiedJournal};

@@ -10,10 +10,10 @@ use onward_store::lock::held_runs;
 use onward_store::{Alarm, DATABASE, DATABASE_FILES, Inspection, LeaseKind, OpenMode, StoreExt};
 use serde::Serialize;
 
-use super::aside::{Cut, Recovered, RepairFolder};
 use super::checkup::all_rows;
 use super::code::DoctorCode;
 use super::findings::{DoctorFinding, Findings, Soundness, StoreFacts};
+use super::repair_folder::{Cut, Recovered, RepairFolder};
 use super::{attempts, places, rebuild};
 use crate::Onward;
 use crate::drive::keyframes::put_fold;

@@ -14,7 +14,7 @@ use super::{attempts, checkpoints, stored_form};
 use crate::durations;
 use crate::error::Error;
 use crate::journal;
-use crate::probe::artifact::{self, Spoilt};
+use crate::probe::artifact_copies::{self, Spoilt};
 use crate::project::Project;
 use crate::queries::runs::NEW;
 
@@ -158,7 +158,7 @@ fn took(
 
 /// Copies of artifacts: what a resume would put back where the artifact itself is gone.
 fn copies(project: &Project, run: &Run, path: &str, found: &mut FindingsSoFar) {
-    for (phase, artifact, spoilt) in artifact::spoilt(project, run, Timestamp::now()) {
+    for (phase, artifact, spoilt) in artifact_copies::spoilt(project, run, Timestamp::now()) {
         let what = match spoilt {
             Spoilt::Missing => "is not in the store any more".to_owned(),
             Spoilt::Damaged => "is not what was kept".to_owned(),

@@ -40,7 +40,7 @@ use crate::probe::{
 use crate::project::Project;
 use crate::queries::runs;
 use crate::sys::own_files::THIS_PROGRAM;
-use crate::sys::stop;
+use crate::sys::{signals, stop};
 use crate::vcs::working_tree::WorkingTree;
 
 /// How often a lock is tried whose attendant is dead.
@@ -412,7 +412,7 @@ impl World for Flights<'_> {
     }
 
     fn signals(&mut self) -> Vec<Input> {
-        self.heard(stop::take())
+        self.heard(signals::take())
     }
 
     fn demand_in_place(&self) -> Result<()> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
-use crate::sys::stop;
+use crate::sys::signals;
 
 /// The reasons that ended a wait, apart from attendants.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     pub(crate) fn new(wake: PathBuf) -> io::Result<Self> {
-        stop::listen_to_questions()?;
+        signals::listen_to_questions()?;
         Ok(Self { wake: InboxFifo::open(wake)? })
     }
 
@@ -35,7 +35,7 @@ impl Waiter {
         let posted = {
             let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 2);
             fds.push(PollFd::new(self.wake.file.as_fd(), PollFlags::POLLIN));
-            fds.extend(stop::news().map(|news| PollFd::new(news, PollFlags::POLLIN)));
+            fds.extend(signals::news().map(|news| PollFd::new(news, PollFlags::POLLIN)));
             fds.extend(others.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
             // Rounded up, so that a wait for a time is not over just before it.
             let limit = limit.saturating_add(Duration::from_micros(999));
@@ -49,7 +49,7 @@ impl Waiter {
         if posted {
             self.wake.drain();
         }
-        Ok(Woken { signals: stop::take(), posted })
+        Ok(Woken { signals: signals::take(), posted })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::project::Project;
 use crate::redact;
 use crate::sys::own_files::THIS_PROGRAM;
 use crate::sys::process::TREE_VARIABLE;
-use crate::sys::stop;
+use crate::sys::{signals, stop};
 
 /// From the polite request to the firm one, and from there to the kill. Whoever plans has nothing to put in order.
 const GRACE_MS: u64 = 1_500;
@@ -229,7 +229,7 @@ impl Leaving {
     fn heed_stops(&mut self, place: &TurnPlace<'_>) {
         match place.leave {
             LeaveTurn::BySignals => {
-                self.signals += stop::take().len();
+                self.signals += signals::take().len();
                 if stop::asked().is_some() && !self.asked {
                     let _ = attendant::ask_to_stop(&place.folder, StopRequest::Interrupt);
                     self.asked = true;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_store::portable::{ArtifactEntry, ArtifactEntryKind, PortableArtifact, digest};
 use onward_store::{listing, private};
 
-use crate::probe::artifact::{FOLDER, remove};
+use crate::probe::artifact_copies::{FOLDER, remove};
 
 /// How the name of a copy begins as long as it is not whole.
 const UNFINISHED: &str = "new-";

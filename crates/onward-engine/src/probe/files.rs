@@ -13,7 +13,8 @@ use onward_core::plan::globs::{Globs, fixed_part};
 use onward_store::listing;
 
 use crate::redact::file_names::FileNames;
-use crate::sys::stop::{self, Heeding};
+use crate::sys::patient_io::Heeding;
+use crate::sys::stop;
 
 /// Files of one phase that are looked at; where there are more, that is said.
 const FILES_MAX: usize = 10_000;

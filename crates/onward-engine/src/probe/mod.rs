@@ -3,9 +3,11 @@
 //! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
 
 mod answer;
-pub(crate) mod artifact;
+mod artifact;
+pub(crate) mod artifact_copies;
 pub(crate) mod background_probe;
 pub(crate) mod command;
+mod declared_artifact;
 mod files;
 mod git;
 pub(crate) mod issue;

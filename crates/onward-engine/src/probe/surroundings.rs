@@ -8,7 +8,7 @@ use onward_core::plan::ProbeOf;
 use onward_core::run::{PhaseStatus, Run};
 
 use super::answer::{answer, excerpt};
-use super::{artifact, command, files, git, issue, phase};
+use super::{artifact_copies, command, files, git, issue, phase};
 use crate::executor::shell;
 use crate::project::Project;
 
@@ -33,7 +33,7 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Eviden
     let mut all = BTreeMap::new();
     let nothing = Evidence::default();
     // What will be put back was not changed.
-    let back = artifact::put_back_later(project, run);
+    let back = artifact_copies::put_back_later(project, run);
     let as_it_will_be = |then: &Files, mut now: Files| {
         let names = phase::names(project, Some(then));
         let as_kept = back.files.iter().filter_map(|(path, file)| Some((names.kept(path)?.into_owned(), file)));
@@ -47,7 +47,7 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Eviden
             continue;
         }
         let seen = Evidence {
-            artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
+            artifacts: (!state.artifacts.is_empty()).then(|| artifact_copies::artifacts_now(project, run, state)),
             definition: String::new(),
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
             reads: then.reads.as_ref().map(|then| as_it_will_be(then, phase::reads(project, run, phase, Some(then)))),

@@ -8,19 +8,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use onward_core::id::Attempt;
-use onward_core::plan::{DeclaredArtifact, KeepCopy, Phase};
+use onward_core::plan::Phase;
 use onward_core::run::Run;
-use onward_core::run::verification::{
-    self, ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof,
-};
-use onward_core::words;
+use onward_core::run::verification::{self, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
 use onward_store::private;
 
-use super::artifact::{self, Shelf};
+use super::artifact;
+use super::artifact_copies::Shelf;
 use super::background_probe::LookBeside;
 use super::command::{self, CommandBounds, Flood};
+use super::declared_artifact::DeclaredArtifactPath;
 use super::phase::shell_of;
 use super::probe_lock::{ProbePlace, ProbePurpose};
 use crate::attendant::{AttemptFolder, CHECKS};
@@ -41,7 +39,7 @@ pub(crate) struct Looking {
     folder: PathBuf,
     shell: Vec<String>,
     env: Result<Vec<(OsString, OsString)>, String>,
-    artifacts: Vec<Wanted>,
+    artifacts: Vec<DeclaredArtifactPath>,
     verify: Vec<String>,
     done_when: Vec<String>,
     time_max: Duration,
@@ -50,39 +48,12 @@ pub(crate) struct Looking {
     shelf: Shelf,
 }
 
-/// An artifact that is to be there.
-struct Wanted {
-    name: String,
-    /// Filled in; none where that cannot be done.
-    path: Option<String>,
-    required: bool,
-    keep: KeepCopy,
-    max_bytes: Option<u64>,
-}
-
-impl Wanted {
-    fn planned(run: &Run, phase: &Phase, artifact: &DeclaredArtifact) -> Self {
-        Self {
-            name: artifact.name.clone(),
-            path: shell::fill_for(run, phase, &artifact.path),
-            required: artifact.required,
-            keep: artifact.keep,
-            max_bytes: artifact.max_bytes,
-        }
-    }
-
-    /// One that whoever did the phase names.
-    fn named(path: &str) -> Self {
-        Self { name: path.to_owned(), path: Some(path.to_owned()), required: true, keep: KeepCopy::No, max_bytes: None }
-    }
-}
-
 impl Looking {
     /// `more` are artifacts that whoever did the phase names beside those of the plan.
     pub(crate) fn at(project: &Project, run: &Run, phase: &Phase, more: &[String]) -> Self {
         let top = shell::place_of(project, run, phase);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
-        let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
+        let planned = phase.artifacts.iter().map(|artifact| DeclaredArtifactPath::planned(run, phase, artifact));
         let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Proof);
         let (mark, marked) = place.variable();
         let folder = shell::working_directory(project, &top, phase);
@@ -96,7 +67,7 @@ impl Looking {
             folder: folder.unwrap_or_else(|_| top.clone()),
             shell: shell_of(phase),
             env,
-            artifacts: planned.chain(more.iter().map(|path| Wanted::named(path))).collect(),
+            artifacts: planned.chain(more.iter().map(|path| DeclaredArtifactPath::named(path))).collect(),
             verify: phase.verify.clone(),
             done_when: phase.done_when.clone(),
             time_max: phase.timeout.unwrap_or(CHECK_TIME_MAX),
@@ -110,7 +81,7 @@ impl Looking {
     /// Looks when nobody else does, where anything is started or copied for it. An error where nobody could look, for ten seconds:
     /// that says nothing about the phase.
     pub(crate) fn prove(&self, given_up: &AtomicBool) -> io::Result<Proof> {
-        let copies = self.artifacts.iter().any(|wanted| wanted.keep != KeepCopy::No);
+        let copies = self.artifacts.iter().any(|wanted| wanted.is_kept());
         if self.verify.is_empty() && self.done_when.is_empty() && !copies {
             return self.prove_alone(given_up);
         }
@@ -157,37 +128,11 @@ impl Looking {
         let there = |found: &ArtifactFound| matches!(found.state, ArtifactState::There { .. });
         let complete =
             self.artifacts.iter().zip(&proof.artifacts).all(|(wanted, found)| !wanted.required || there(found));
-        let kept = self.artifacts.iter().zip(&mut proof.artifacts).filter(|(wanted, _)| wanted.keep != KeepCopy::No);
+        let kept = self.artifacts.iter().zip(&mut proof.artifacts).filter(|(wanted, _)| wanted.is_kept());
         for (wanted, found) in kept.filter(|_| complete) {
-            let until = match wanted.keep {
-                KeepCopy::For(span) => Some(Timestamp::now().checked_add(span).unwrap_or(Timestamp::MAX)),
-                KeepCopy::Forever | KeepCopy::No => None,
-            };
             if let ArtifactState::There { bytes, digest, copy } = &mut found.state {
-                *copy = self.copied(wanted, &found.path, (bytes, digest), until);
+                *copy = wanted.copy_to(&self.shelf, (&self.top, self.place.tag()), &found.path, (bytes, digest));
             }
-        }
-    }
-
-    /// Copies an artifact: it is read a second time, and that reading counts.
-    fn copied(
-        &self,
-        wanted: &Wanted,
-        path: &str,
-        (bytes, digest): (&mut u64, &mut String),
-        until: Option<Timestamp>,
-    ) -> ArtifactCopied {
-        if let Some(most) = wanted.max_bytes.filter(|most| *bytes > *most) {
-            let (is, most) = (words::bytes(*bytes), words::bytes(most));
-            return ArtifactCopied::Not { why: format!("it is {is}, and no more than {most} is kept") };
-        }
-        let put = artifact::real(&self.top, path).map_err(|_| io::Error::from(io::ErrorKind::NotFound));
-        match put.and_then(|real| self.shelf.put(&real, self.place.tag(), until)) {
-            Ok(taken) => {
-                (*bytes, *digest) = (taken.bytes, taken.digest);
-                ArtifactCopied::Kept { until }
-            }
-            Err(why) => ArtifactCopied::Not { why: format!("it cannot be copied: {why}") },
         }
     }
 
@@ -197,7 +142,7 @@ impl Looking {
             || proof.artifacts.iter().any(|found| matches!(found.state, ArtifactState::Refused { .. }))
     }
 
-    fn artifact(&self, wanted: &Wanted, given_up: &AtomicBool) -> io::Result<ArtifactFound> {
+    fn artifact(&self, wanted: &DeclaredArtifactPath, given_up: &AtomicBool) -> io::Result<ArtifactFound> {
         let (path, state) = match &wanted.path {
             Some(path) => {
                 (path.clone(), command::through_shortages(given_up, || artifact::artifact_read(&self.top, path))?)

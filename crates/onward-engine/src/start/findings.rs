@@ -241,7 +241,7 @@ impl Onward {
         if files == FilesNow::AsTheyAre {
             let changed = self.with_other_bytes(run, probe::changed_since_interrupted(&self.project, run));
             findings.extend(resume::reworked(run, changed));
-            findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
+            findings.extend(probe::artifact_copies::restorable(&self.project, run).map(|(phase, artifact)| {
                 let (name, path) = (&artifact.name, &artifact.path);
                 let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
                 Finding::about(FindingKind::ArtifactRestored, phase, message)

@@ -14,7 +14,7 @@ use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumpti
 use onward_core::plan::{Phase, Plan};
 use onward_core::question::TypedWords;
 use onward_core::resume;
-use onward_core::run::{self, Ending, Refusal, Run, RunStatus, wait_limits, worktrees};
+use onward_core::run::{self, Ending, Refusal, Run, RunStatus, deadline, worktrees};
 use onward_core::view;
 use onward_store::{Holder, Lease, LeaseKind, RunFilter, StoreError};
 
@@ -303,8 +303,10 @@ impl Onward {
             let chosen = request.choices.iter().any(|(name, _)| name == phase.as_str());
             chosen || from.contains(phase) || going.resumption.rerun.contains(phase)
         };
-        for (phase, artifact) in probe::artifact::restorable(&self.project, run).filter(|(phase, _)| !again(phase)) {
-            probe::artifact::put_back(&self.project, run, artifact).map_err(|why| {
+        for (phase, artifact) in
+            probe::artifact_copies::restorable(&self.project, run).filter(|(phase, _)| !again(phase))
+        {
+            probe::artifact_copies::put_back(&self.project, run, artifact).map_err(|why| {
                 let what = format!("{}, an artifact of {phase}, cannot be put back: {why}", artifact.path);
                 let how = format!("--retry {phase} does it again, --adopt {phase} goes on with what is there");
                 Error::Refused { run: run.id.clone(), reasons: vec![format!("{what}; {how}")] }
@@ -351,7 +353,7 @@ impl Onward {
         let head = tree.head();
         // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
         probe::probe_lock::end_what_was_left(&project, &run.id);
-        probe::artifact::expire(&project, Timestamp::now());
+        probe::artifact_copies::expire(&project, Timestamp::now());
         let (turn, busy) = group.map(|asked| asked.of_run(&run.id)).transpose()?.unzip();
         let mut world = Flights::new(&project, place, waiter, me, tree).in_group(turn);
         let begin = Begin {
@@ -370,7 +372,7 @@ impl Onward {
             resumption,
             bounds: Bounds {
                 wait_limit: request.wait_limit,
-                deadline: request.deadline.map(|allowed| wait_limits::deadline(Timestamp::now(), allowed)),
+                deadline: request.deadline.map(|allowed| deadline::after(Timestamp::now(), allowed)),
                 budget_nano_usd: request.budget_nano_usd,
             },
             closed: elsewhere(world.limits_elsewhere(&run)),

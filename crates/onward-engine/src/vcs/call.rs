@@ -15,8 +15,9 @@ use onward_core::mutant::{self, Defect};
 
 use super::held_up;
 use super::trouble::GitTrouble;
+use crate::sys::patient_io::Patient;
 use crate::sys::process;
-use crate::sys::stop::{self, Patient};
+use crate::sys::stop;
 
 /// No single git process is waited for longer.
 pub(super) const GIT_TIME_MAX: Duration = Duration::from_mins(5);

@@ -18,9 +18,9 @@ use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{PhaseFacts, Unprobed};
 use super::limits::ClosedLimits;
 use super::markers::MarkerFacts;
+use super::messages_and_knowledge::SharedIds;
 use super::notices::NoticeFacts;
 use super::replans::Revisions;
-use super::shared::SharedIds;
 use super::silence::Silence;
 use super::surroundings::SurroundingsFacts;
 

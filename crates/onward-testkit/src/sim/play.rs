@@ -25,7 +25,9 @@ use super::dice::Dice;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
-use super::{agents, external_phases, limits, markers, plans, replans, rewind, shared, store, worktrees, world};
+use super::{
+    agents, external_phases, limits, markers, messages_and_knowledge, plans, replans, rewind, store, worktrees, world,
+};
 
 /// Kills in one world at most, and starts before it must have come to its end.
 const KILLS_MAX: u64 = 12;
@@ -376,7 +378,9 @@ impl Story {
             let number = self.throw(5);
             let posted = match self.throw(if start < limits::HURRY_STARTS_MAX { 6 } else { 5 }) {
                 5 => Posted::Pause,
-                4 => Posted::Share { fact: Box::new(shared::any(&mut self.machine.lock().expect(ALONE).dice)) },
+                4 => Posted::Share {
+                    fact: Box::new(messages_and_knowledge::any(&mut self.machine.lock().expect(ALONE).dice)),
+                },
                 0 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): self.posted } })) },
                 1 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): null } })) },
                 2 => Posted::Save {

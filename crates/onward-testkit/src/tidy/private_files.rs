@@ -10,7 +10,10 @@ const WORDS: [&str; 6] =
 const ELSEWHERE: [(&str, &str); 8] = [
     ("crates/onward-engine/src/attendant/", "the folder of an attempt is looked at as a whole when it is made"),
     ("crates/onward-store/src/kill_point.rs", "a file that a test names"),
-    ("crates/onward-engine/src/probe/artifact.rs", "an artifact is put back into the project, not into the store"),
+    (
+        "crates/onward-engine/src/probe/artifact_copies.rs",
+        "an artifact is put back into the project, not into the store",
+    ),
     ("crates/onward-engine/src/drive/shared_limits.rs", "the folder is the store itself or the user's own"),
     ("crates/onward-engine/src/vcs/snapshot.rs", "refs lie in git's folder"),
     ("crates/onward-engine/src/background/timer.rs", "units lie in the folder of the user's own configuration"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use onward_core::exit;
 use onward_core::input::Choice;
-use onward_engine::{Error, Onward, Result, stop};
+use onward_engine::{Error, Onward, Result, signals, stop};
 
 use super::{
     approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
@@ -37,7 +37,7 @@ pub(crate) fn perform_and_write(words: &[OsString]) -> u8 {
 
 /// Takes INT, TERM and HUP as a wish to stop, for whatever starts programs or moves files. Without it they end us at once.
 pub(super) fn heed_signals() -> Result<()> {
-    stop::listen().map_err(|why| Error::Io { what: "preparing for signals".to_owned(), why })?;
+    signals::listen().map_err(|why| Error::Io { what: "preparing for signals".to_owned(), why })?;
     render::write_beside();
     Ok(())
 }

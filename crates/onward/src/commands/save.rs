@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onward_core::data_limits::{self, STATE_BYTES_MAX};
 use onward_core::exit;
-use onward_engine::{Error, Onward, stop};
+use onward_engine::{Error, Onward, patient_io, stop};
 use serde_json::{Map, Value, json};
 
 use super::{here, prune};
@@ -41,7 +41,11 @@ struct StoppableStdin(Stdin);
 
 impl Read for StoppableStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if stop::is_readable(&self.0) { self.0.read(buffer) } else { Err(io::Error::other("a stop was asked for")) }
+        if patient_io::is_readable(&self.0) {
+            self.0.read(buffer)
+        } else {
+            Err(io::Error::other("a stop was asked for"))
+        }
     }
 }
 

@@ -44,7 +44,7 @@ fn inbox(args: &MessageInbox) -> Result<u8, Failure> {
     if args.about.output.json {
         render::answer_json(&json!({ "messages": messages }));
     } else {
-        render::answer(&render::shared::inbox(&messages));
+        render::answer(&render::messages_and_knowledge::inbox(&messages));
     }
     Ok(exit::DONE)
 }
@@ -66,7 +66,7 @@ pub(super) fn knowledge(verb: &KnowledgeVerb) -> Result<u8, Failure> {
             if about.output.json {
                 render::answer_json(&json!({ "entries": entries }));
             } else {
-                render::answer(&render::shared::knowledge(&entries));
+                render::answer(&render::messages_and_knowledge::knowledge(&entries));
             }
             Ok(exit::DONE)
         }
@@ -111,7 +111,7 @@ pub(super) fn team(args: &TeamArgs) -> Result<u8, Failure> {
     if args.output.json {
         render::answer_json(&json!({ "members": members }));
     } else {
-        render::answer(&render::shared::team(&members));
+        render::answer(&render::messages_and_knowledge::team(&members));
     }
     Ok(exit::DONE)
 }

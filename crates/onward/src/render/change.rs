@@ -9,8 +9,8 @@ use onward_core::run::Run;
 use onward_core::view::{self, AgentRecord};
 
 use super::{
-    agents, artifacts, compound, external_phases, limits, markers, paint, replan, requirements, run, safe, shared,
-    status, time, vcs, worktrees,
+    agents, artifacts, compound, external_phases, limits, markers, messages_and_knowledge, paint, replan, requirements,
+    run, safe, status, time, vcs, worktrees,
 };
 
 /// The lines said so far, as far as the next one depends on them.
@@ -106,7 +106,7 @@ impl ChangeLines {
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. } => markers::line(&recorded.event, run),
-            Event::Shared { fact } => Some(shared::line(fact)),
+            Event::Shared { fact } => Some(messages_and_knowledge::line(fact)),
             Event::NoticeFailed { reason, retry_at: None, .. } => {
                 Some(format!("{} people were not told: {}", paint::doubtful("!"), safe::line(reason)))
             }

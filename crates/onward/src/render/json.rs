@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use onward_core::control_characters::is_control_or_hidden;
 use onward_core::event::{Event, Recorded};
-use onward_core::obeyed::is_obeyed;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub(crate) fn line(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).expect("our values have only text keys");
     let mut out = String::with_capacity(text.len() + 1);
     for character in text.chars() {
-        if is_obeyed(character) {
+        if is_control_or_hidden(character) {
             for half in character.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{half:04x}");
             }
@@ -64,7 +64,7 @@ mod tests {
     fn what_a_terminal_would_obey_is_escaped_and_read_back_as_it_was() {
         let text = "a\u{9b}31m\u{202e}\u{1b}\u{e0041}\n";
         let line = line(&json!({ "note": text }));
-        assert!(!line.trim_end().chars().any(is_obeyed), "{line:?}");
+        assert!(!line.trim_end().chars().any(is_control_or_hidden), "{line:?}");
         let read: Value = serde_json::from_str(&line).expect("it is JSON");
         assert_eq!(read["note"], text);
     }

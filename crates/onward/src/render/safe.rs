@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_core::obeyed::is_obeyed;
+use onward_core::control_characters::is_control_or_hidden;
 
 /// No colour is longer.
 const COLOUR_BYTES_MAX: usize = 64;
@@ -109,7 +109,7 @@ fn cut_off(bytes: &[u8]) -> usize {
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if stays(character) || !is_obeyed(character) {
+        if stays(character) || !is_control_or_hidden(character) {
             out.push(character);
         } else if character.is_ascii() {
             let _ = write!(out, "{}", character.escape_default());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::expression::{self, Reference};
-use crate::plan::meaning_parts::COMBINATIONS_MAX;
+use crate::plan::block_checks::COMBINATIONS_MAX;
 use crate::plan::{Axis, Matrix};
 
 /// Whether all values are known when the run starts: they ask for inputs at most.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::begin::choose_all;
-use super::{Refusal, external_phases, replan, shared};
+use super::{Refusal, external_phases, messages_and_knowledge, replan};
 use crate::checkpoint::Trigger;
 use crate::data_limits;
 use crate::event::{Adoption, Event, RunResult};
@@ -39,7 +39,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             Some(phase) => Err(Refusal::FilesOnTheirWay(phase.clone())),
             None => Ok(vec![Event::RunArchived]),
         },
-        Posted::Share { fact } => shared::share(run, fact, now),
+        Posted::Share { fact } => messages_and_knowledge::share(run, fact, now),
         Posted::Answer { phase, choice, by, reason, call } => {
             data_limits::text_fits("its reason", reason.as_deref().unwrap_or_default())?;
             let reason = reason.as_deref().and_then(words::summary);

@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use super::graph::{Ancestors, NeedsGraph};
 use super::keys::BUILT_IN_AGENTS;
 use super::read::Draft;
-use super::{concurrency, inputs, lint, meaning_parts, references};
+use super::{block_checks, concurrency, inputs, lint, references};
 use crate::document::check::Checker;
 use crate::document::suggest::{did_you_mean, worth_it};
 use crate::document::tree::{Node, NodeContent, NodeEntry};
@@ -21,7 +21,7 @@ pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &
         faults.push(fault.at(phases.place).help("a plan has at least one phase"));
     }
     inputs::check_declared(root, faults);
-    meaning_parts::check(root, faults);
+    block_checks::check(root, faults);
     concurrency::check(root, faults);
     let graph = connect(drafts, faults);
     cycles(drafts, &graph, faults);

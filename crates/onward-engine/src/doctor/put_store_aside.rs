@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_store::{DATABASE_FILES, HEAD};
 
-use super::aside::RepairFolder;
 use super::code::DoctorCode;
 use super::places::{children, shown};
 use super::repair::Repair;
+use super::repair_folder::RepairFolder;
 use crate::Onward;
 use crate::attendant::{self, AttemptFolder};
 use crate::error::{Error, Result};
