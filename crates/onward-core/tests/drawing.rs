@@ -26,35 +26,35 @@ const RELEASE: &str = "onward: 1\nname: x\nphases:\n  lint: { run: x }\n  build:
 #[test]
 fn diamond_in_boxes() {
     insta::assert_snapshot!(text(&graph(DIAMOND)), @r"
-           ┌─────────┐
-           │ · fetch │
-           └────┬────┘
-         ┌──────┴──────┐
-         ▼             ▼
-    ┌─────────┐   ┌────────┐
-    │ · right │   │ · left │
-    └────┬────┘   └────┬───┘
-         └──────┬──────┘
-                ▼
-            ┌───────┐
-            │ · end │
-            └───────┘
+          ┌─────────┐
+          │ · fetch │
+          └────┬────┘
+         ┌─────┴──────┐
+         ▼            ▼
+    ┌────────┐   ┌─────────┐
+    │ · left │   │ · right │
+    └────┬───┘   └────┬────┘
+         └─────┬──────┘
+               ▼
+           ┌───────┐
+           │ · end │
+           └───────┘
     ");
 }
 
 #[test]
 fn release_in_boxes() {
     insta::assert_snapshot!(text(&graph(RELEASE)), @r"
-                ┌─────────┐        ┌────────┐
-                │ · build │        │ · lint │
-                └────┬────┘        └────┬───┘
-                     ├────────────────┐ │
-                     ├────────────────│─┘
-                     ▼                ▼
-             ┌───────────────┐   ┌────────┐
-             │ · integration │   │ · unit │
-             └─────────┬─────┘   └────┬───┘
-                       ├──────────────┘
+      ┌────────┐   ┌─────────┐
+      │ · lint │   │ · build │
+      └────┬───┘   └────┬────┘
+           └────────────│──────┐
+               ┌────────┴──────┤
+               ▼               ▼
+          ┌────────┐   ┌───────────────┐
+          │ · unit │   │ · integration │
+          └────┬───┘   └───────┬───────┘
+               └───────┬───────┘
                        ▼
     ┌────────┐   ┌───────────┐
     │ · docs │   │ · package │
@@ -69,6 +69,26 @@ fn release_in_boxes() {
            │ · clean │
            └─────────┘
     ");
+}
+
+/// A phase with a dozen that need it, and one that needs those: the dozen stand from left to right as in the plan.
+#[test]
+fn dependents_stand_in_the_order_of_the_plan() {
+    let names: Vec<String> = (0..12).map(|at| format!("d{at}")).collect();
+    let middle: String = names.iter().map(|name| format!("  {name}: {{ needs: start, run: x }}\n")).collect();
+    let end = format!("  end: {{ needs: [{}], run: x }}\n", names.join(", "));
+    let graph = graph(&format!("onward: 1\nname: x\nphases:\n  start: {{ run: x }}\n{middle}{end}"));
+    let drawn = text(&graph);
+    let row = drawn.lines().find(|line| line.contains(" d0 ")).expect("a row with d0");
+    let places: Vec<Option<usize>> = names.iter().map(|name| row.find(&format!(" {name} "))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{drawn}");
+    let svg = drawing::svg(&graph);
+    let x = |name: &String| {
+        let before = svg.split(&format!(">{name}</text>")).next().expect("text before it");
+        let x = before.rsplit("<text x=\"").next().and_then(|rest| rest.split('"').next());
+        x.and_then(|x| x.parse::<f64>().ok()).expect("a place")
+    };
+    assert!(names.iter().map(x).is_sorted(), "{svg}");
 }
 
 /// Random graphs: no panic, the same drawing twice, every phase in it, and lines only where they belong.

@@ -55,6 +55,8 @@ pub(super) fn layout(graph: &Graph, widths: &[f64], spacing: Spacing) -> Layout 
         nodesep: spacing.between_nodes,
         edgesep: spacing.between_lines,
         ranksep: spacing.between_ranks,
+        // Of orders with as few crossings the first one is the plan's; the last one is its reverse.
+        tie_keep_first: true,
         ..LayoutOptions::default()
     };
     dagre::layout(&mut work, Some(options));
