@@ -103,7 +103,7 @@ fn whole(value: &Value) -> String {
 pub fn approvals_taken(run: &Run, new: Option<&Plan>) -> Option<Finding> {
     let is_over = |id: &PhaseId| run.phase_state(id).is_some_and(PhaseState::is_finished);
     let taken = approvals_loosened(run.plan(), new?, &is_over);
-    let message = format!("the edited plan takes approvals away: it {}", taken.join("; it "));
+    let message = format!("the edited plan {}", taken.join("; it "));
     (!taken.is_empty()).then(|| Finding::new(FindingKind::ApprovalTaken, message))
 }
 
@@ -155,8 +155,22 @@ fn keys(thing: &impl serde::Serialize, without: &[&str]) -> Map<String, Value> {
             *need = need["phase"].take();
         }
     }
+    if let Some(env) = keys.get_mut("env") {
+        *env = by_name(env.take());
+    }
     keys.retain(|key, _| !without.contains(&key.as_str()));
     keys
+}
+
+/// Variables as the author writes them, by their names.
+fn by_name(env: Value) -> Value {
+    let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.clone()));
+    let pairs: Option<Map<String, Value>> = env.as_array().and_then(|pairs| pairs.iter().map(pair).collect());
+    match pairs {
+        Some(pairs) if pairs.is_empty() => Value::Null,
+        Some(pairs) => Value::Object(pairs),
+        None => env,
+    }
 }
 
 /// A script stands for itself where nothing but it was written.
@@ -170,7 +184,18 @@ fn script(body: Value) -> Value {
 fn changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
     let all: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let differs = all.into_iter().filter(|key| value(old, key) != value(new, key));
-    differs.map(|key| change(key, value(old, key), value(new, key))).collect()
+    let told = |key: &String| match (value(old, key), value(new, key)) {
+        // Of a mapping only what differs in it.
+        (Value::Object(old), Value::Object(new)) => {
+            let mut inner = changes(old, new);
+            let more = inner.len().saturating_sub(NAMED_MAX);
+            inner.truncate(NAMED_MAX);
+            inner.extend((more > 0).then(|| format!("{more} more")));
+            inner.into_iter().map(|change| format!("{}: {change}", key.replace('_', "-"))).collect()
+        }
+        (old, new) => vec![change(key, old, new)],
+    };
+    differs.flat_map(told).collect()
 }
 
 fn value<'a>(keys: &'a Map<String, Value>, key: &str) -> &'a Value {
@@ -204,6 +229,10 @@ fn written(value: &Value) -> String {
         Value::Array(items) if items.iter().all(Value::is_string) => {
             let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
             if items.is_empty() { "nothing".to_owned() } else { cut(&items.join(", ")) }
+        }
+        Value::Object(keys) => {
+            let entries = keys.iter().map(|(key, value)| format!("{}: {}", key, written(value)));
+            cut(&format!("{{ {} }}", entries.collect::<Vec<_>>().join(", ")))
         }
         other => cut(&other.to_string()),
     }
@@ -259,7 +288,19 @@ mod tests {
         assert_eq!(plan_edits(&old, &old), Vec::<String>::new());
     }
 
-    /// Whoever agrees to a plan sees all of it: what a new phase does, and each line of a script.
+    /// The message of an approval was edited: its other keys stay what they were, and are not told.
+    #[test]
+    fn of_a_mapping_only_what_differs_is_told() {
+        let old = plan("  a: { approval: { message: Ship it?, show: [notes.md] } }\n");
+        let new = plan("  a: { approval: { message: Ship it now?, show: [notes.md] } }\n");
+        assert_eq!(plan_edits(&old, &new), ["changed: a: approval: message: Ship it? → Ship it now?"]);
+        let [none, one, two] = ["", ", env: { DAY: mon }", ", env: { DAY: tue }"]
+            .map(|env| plan(&format!("  a: {{ run: 'true'{env} }}\n")));
+        assert_eq!(plan_edits(&none, &one), ["changed: a: env: nothing → { DAY: mon }"]);
+        assert_eq!(plan_edits(&one, &two), ["changed: a: env: DAY: mon → tue"]);
+    }
+
+    /// An edit that is told in full shows what a new phase does, and each line of a script: somebody agrees to it.
     #[test]
     fn edits_in_full_leave_nothing_out() {
         let old = plan("  a:\n    run: |\n      cd x\n      make\n  b: { run: 'true' }\n");
