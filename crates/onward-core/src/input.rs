@@ -52,7 +52,7 @@ pub enum Input {
         phase: PhaseId,
         set: Result<LabelsSet, String>,
     },
-    /// Whoever makes another plan has made one, or why not.
+    /// The plan that was asked for by a replan, or why there is none.
     Replan {
         phase: PhaseId,
         plan: Result<Box<Plan>, String>,
@@ -365,7 +365,7 @@ pub enum Posted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Whoever does a phase wants another plan, and brings it along or leaves it to the command that makes plans.
+    /// A wish for another plan by the one who does a phase; without a plan the command that makes plans is asked for one.
     Replan {
         phase: PhaseId,
         reason: String,
@@ -405,7 +405,7 @@ pub enum Posted {
     Share {
         fact: Box<SharedFact>,
     },
-    /// Whoever does an external phase says something about it.
+    /// A report about an external phase.
     Report {
         phase: PhaseId,
         by: String,

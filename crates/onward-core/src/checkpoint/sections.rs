@@ -101,7 +101,7 @@ pub struct AgentMessage {
     pub acknowledged_by: Vec<String>,
     /// Somebody it is for has not acknowledged it.
     pub pending: bool,
-    /// Whoever sent it waits for an answer.
+    /// The sender waits for an answer.
     pub awaits_response: bool,
     /// `critical`, `high`, `normal` or `low`; none where nobody said.
     pub priority: Option<String>,

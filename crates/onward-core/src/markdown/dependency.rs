@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Whatever stands there, spans lie in the line and name what they are about.
+    /// Spans lie in the line and name what they are about, whatever else stands there.
     #[test]
     fn spans_are_of_the_line() {
         let line = "Dependencies: [Phase 1, \u{e4} 3, Phases 4-6 complete]";

@@ -47,8 +47,8 @@ fn without_probe(drafts: &[Draft], faults: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whoever reads `[ship, hold]` thinks that `hold` holds something. Every answer but `reject` lets what follows begin, unless
-/// something asks which one it was.
+/// Choices of an approval that nothing asks for. Every answer but `reject` lets what follows begin, so a reader of `[ship, hold]`
+/// would be wrong to think that `hold` holds something.
 fn choices_without_effect(drafts: &[Draft], uses: &[ReferenceUse], faults: &mut Vec<Diagnostic>) {
     for draft in drafts {
         let Body::Approval(approval) = &draft.phase.body else { continue };

@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Whoever makes another plan is told which phases stay, why one is wanted, and the plan as it is.
+    /// The prompt of a replan tells which phases stay, why another plan is wanted, and the plan as it is.
     #[test]
     fn a_replan_tells_what_stays() {
         let (asks, done) = (PhaseId::new("b"), [PhaseId::new("a")]);

@@ -79,7 +79,7 @@ fn unknown(means: IfChanged) -> FindingKind {
     if means == IfChanged::Warn { FindingKind::WorldWarns } else { FindingKind::WorldUnknown }
 }
 
-/// Whoever knows the issue gave no answer. That is worth a line, and nobody is kept from working by it.
+/// The finding about an issue that cannot be read. It is worth a line, and keeps nobody from working.
 pub fn unread(now: &IssueSeen) -> Option<Finding> {
     let why = &now.text.excerpt;
     let message = format!("the issue cannot be read, and the run goes on with what it knows of it: {why}");

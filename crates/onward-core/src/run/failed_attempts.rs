@@ -50,7 +50,7 @@ impl Run {
         });
     }
 
-    /// Whoever does an external phase said that it failed, or was not heard, or said that it was done and it was not.
+    /// Remembers a report of an external phase that it failed, that nobody was heard, or that it was done when it was not.
     pub(super) fn report_is_remembered(&mut self, phase: &PhaseId, report: &ExternalReport) {
         let told = match report {
             ExternalReport::Failed { reason } | ExternalReport::Overruled { reason, .. } => {

@@ -8,7 +8,7 @@ pub const UNCHANGED_MAX: usize = 2;
 pub enum NextRound {
     /// Nothing is left: a check of the phase has the last word.
     Done,
-    /// Whatever was said of being done: this remains, so it is not.
+    /// It was said to be done and is not: this remains.
     Overruled { remaining: String },
     /// The remaining work has not changed for too long: another round would not help.
     Stuck { remaining: String },

@@ -280,7 +280,7 @@ impl Run {
         self.judge_proposal(phase, proposed).err()
     }
 
-    /// Whoever makes plans for a phase has answered: a row of its limits is broken.
+    /// Ends the row of limits of the plan maker of a phase: it has answered.
     fn plan_maker_answered(&mut self, phase: &PhaseId) {
         if !self.limits.rows.is_empty()
             && let Some(PlanMaker::Agent(work)) = self.plan_maker(phase)

@@ -33,7 +33,7 @@ pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, me
     asks.then(|| Event::ReplanAsked { phase: phase.id.clone(), reason: message.to_owned(), cause })
 }
 
-/// Whoever makes plans has spoken. Somebody may have answered for the phase meanwhile.
+/// Decides about the plan that was made, or that there is none. Somebody may have answered for the phase meanwhile.
 pub(super) fn made(run: &Run, phase: &PhaseId, made: &Result<Box<Plan>, String>) -> Vec<Event> {
     let Some(asked) = run.replans.asked_by(phase).filter(|asked| asked.stage == Stage::Open) else { return Vec::new() };
     match made {
@@ -78,7 +78,7 @@ pub(super) fn limited(
     }
 }
 
-/// Whoever does a phase brings another plan along. A plan that is refused changes nothing: the phase stays as it is.
+/// Decides about a plan that came with a report. One that is refused changes nothing: the phase stays as it is.
 pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&Plan>) -> Result<Vec<Event>, Refusal> {
     let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let illegal = |why: &str| Err(Refusal::Illegal("a replan", phase.clone(), why.to_owned()));
@@ -114,7 +114,7 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
     Ok(taken.then_some(asked).into_iter().chain(events).collect())
 }
 
-/// Whoever does a phase finds it harder than one phase should be. What is done or failed is not asked about any more.
+/// Asks for a replan of a phase that was reported to be harder than one should be. It is not asked for one that is done or failed.
 pub(super) fn too_complex(run: &Run, phase: &PhaseId, says: &Says, figure: u32) -> Option<Event> {
     let goes_on = matches!(says, Says::Start | Says::Progress { .. });
     let rules = run.plan().replan_rules(run.plan().phase(phase));
