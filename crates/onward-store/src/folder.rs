@@ -1,6 +1,6 @@
 //! The folder of a store: how it is made, and when it is refused.
 //!
-//! Whoever can write here can make onward believe anything, so the folder must belong to this user alone. It is looked
+//! The folder must belong to this user alone: somebody who can write here can make onward believe anything. It is looked
 //! at through descriptors that follow no link. Files of the database are looked at with `O_PATH`: closing an ordinary
 //! descriptor on them would drop the locks that `SQLite` holds on the same file in this process.
 
