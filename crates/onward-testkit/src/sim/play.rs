@@ -416,7 +416,7 @@ impl Story {
         self.poison.insert(id.to_owned());
     }
 
-    /// Whoever starts a paused run again comes back at once, or much later.
+    /// Lets time pass until a paused run is started again: none, or much.
     fn after_a_stop(&mut self) {
         let mut machine = self.machine.lock().expect(ALONE);
         let seconds = if machine.dice.percent(50) { 0 } else { 1200 };

@@ -105,7 +105,7 @@ pub(super) fn halfway(run: &Run) -> Option<PhaseId> {
     run.phases().find(|(_, state)| begun(state)).map(|(phase, _)| phase.id.clone())
 }
 
-/// Whoever brings an edited plan along, or undoes work, first ends what a driver left halfway.
+/// Ends what a driver left halfway, before an edited plan is brought along or work is undone.
 pub(super) fn end_what_is_halfway(
     machine: &SharedMachine,
     store: &mut FaultyStore,

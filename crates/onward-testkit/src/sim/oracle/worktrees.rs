@@ -160,7 +160,7 @@ impl Oracle {
         }
     }
 
-    /// Whoever changes what the run goes by ends first what was begun: afterwards nobody would know of it.
+    /// Nothing may be halfway when what the run goes by is changed: afterwards nobody would know of it.
     pub(super) fn nothing_is_halfway(&self, why: &str) {
         let halfway: Vec<_> = self.trees.iter().filter(|(_, tree)| tree.stage == TreeStage::Begun).collect();
         assert!(halfway.is_empty(), "H4: {why} while files of {:?} are halfway into the project", halfway[0].0);
