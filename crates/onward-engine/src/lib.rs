@@ -164,6 +164,7 @@ impl Onward {
             let store = opened.map_err(no_store_is_no_runs)?;
             if self.mode == OpenMode::ReadWrite {
                 self.place = Some(Arc::new(InPlace::new(&self.project)?));
+                names::works_on(self.project.store_folder());
             }
             self.store = Some(store);
             tracing::debug!(folder = %self.project.store_folder().display(), mode = ?self.mode, "the store is open");

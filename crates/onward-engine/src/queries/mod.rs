@@ -8,4 +8,4 @@ mod driving;
 pub(crate) mod follow;
 mod list_items;
 pub(crate) mod runs;
-mod short_names;
+pub(crate) mod short_names;

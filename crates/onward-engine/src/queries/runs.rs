@@ -98,6 +98,8 @@ impl Onward {
 
     pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
         let id = self.find_run(name)?;
+        // Somebody who watches a run asks again and again, and others make runs meanwhile.
+        self.learn_newest();
         let run = self.load_or_tell(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(view::unended_rewind(&run));

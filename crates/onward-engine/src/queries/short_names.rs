@@ -2,7 +2,7 @@
 
 use onward_core::id::{PhaseId, RunId};
 use onward_core::lookup;
-use onward_store::{Page, RunFilter};
+use onward_store::{Inspection, Page, RunFilter};
 
 use super::by_age::{by_age, is_taken_over};
 use super::checkpoints::ambiguous;
@@ -16,15 +16,22 @@ const CHILD: char = '@';
 /// Rows that are looked at for the newest run; what is archived or was never begun does not count.
 const NEWEST_LOOKED_AT_MAX: usize = 50;
 
+/// The run that `@` means in a store; none where there is no run that is not archived, or where that cannot be read.
+pub(crate) fn newest_run(store: &mut dyn Inspection) -> Option<RunId> {
+    let rows = store.runs(&RunFilter::default(), Page::first(NEWEST_LOOKED_AT_MAX)).ok()?;
+    let rows = by_age(rows.into_iter().filter(has_begun).collect());
+    // Where only runs of files were looked at, a newer one may be behind them.
+    rows.into_iter().find(is_current).filter(|row| !is_taken_over(row)).map(|row| row.run)
+}
+
 impl Onward {
     /// Tells whoever prints hints which run `@` means. Where that cannot be read, hints have whole ids.
     pub(crate) fn learn_newest(&mut self) {
-        let filter = RunFilter::default();
-        let rows = self.store.as_mut().and_then(|store| store.runs(&filter, Page::first(NEWEST_LOOKED_AT_MAX)).ok());
-        let rows = rows.map(|rows| by_age(rows.into_iter().filter(has_begun).collect()));
-        // Where only runs of files were looked at, a newer one may be behind them.
-        let newest = rows.and_then(|rows| rows.into_iter().find(is_current)).filter(|row| !is_taken_over(row));
-        names::learn_newest(newest.map(|row| row.run));
+        let newest = match &mut self.store {
+            Some(store) => newest_run(&mut **store),
+            None => None,
+        };
+        names::learn_newest(newest);
     }
 
     /// Learns how children of a matrix are called, where there are some: their names stand in the plan of their run.

@@ -8,7 +8,7 @@ use anstream::adapter::strip_str;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageKind};
-use onward_engine::names::short_names;
+use onward_engine::names::short_names_for;
 use onward_engine::redact::{Redactor, secrets};
 use serde::Serialize;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn as_seen(text: &str, to: &impl RawStream) -> String {
 
 /// Text for people: with the names that they use, and on a terminal in lines that fit.
 fn for_people(text: &str, columns: Option<usize>) -> String {
-    let text = names::named(text, &short_names());
+    let text = names::named(text, &short_names_for(text));
     columns.map_or_else(|| text.clone(), |columns| wrap::fit(&text, columns))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn say(text: &str) {
 
 /// A line of an answer that is redrawn in place, with the names that people use.
 pub(super) fn named_line(line: &str) -> String {
-    names::named(line, &short_names())
+    names::named(line, &short_names_for(line))
 }
 
 /// Writes an answer that is redrawn in place to the terminal, with its control sequences.

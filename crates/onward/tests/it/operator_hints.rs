@@ -37,6 +37,21 @@ fn nothing_is_offered_about_what_is_gone() {
     }
 }
 
+/// A phase saves a state, which is a newer run: from then on `@` is that one, and the words about the phase's own run say its id.
+#[test]
+fn a_run_that_is_not_the_newest_any_more_is_called_by_its_id() {
+    let project = project();
+    project.write("state.json", "{}");
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: \"onward save note p --state state.json; exit 1\" }\n");
+    let ran = project.command(["run"]).expect(1);
+    let run = project.command(["list", "--json"]).json()["runs"][1]["run"].as_str().expect("the run").to_owned();
+    assert!(ran.err.contains("watch it with  onward status @\n"), "it was the newest then: {ran}");
+    for hint in [format!("onward logs {run} a\n"), format!("go on with  onward resume {run}\n")] {
+        assert!(ran.err.contains(&hint), "{hint}: {ran}");
+    }
+    assert!(!ran.err.contains("onward resume @"), "{ran}");
+}
+
 /// One phase alone is wanted, and what it needs has failed: that is said at once, and nothing is offered that could not be done.
 #[test]
 fn what_cannot_be_done_alone_is_refused() {
