@@ -133,7 +133,7 @@ pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
     load_whole(store, run)
 }
 
-/// Whoever wrote the first fact of a run.
+/// The author of the first fact of a run.
 pub(crate) fn first_author(store: &mut dyn Store, run: &RunId) -> Result<Option<String>> {
     Ok(store.events(run, Seq(0), 1)?.into_iter().next().map(|record| record.actor))
 }

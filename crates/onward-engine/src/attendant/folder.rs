@@ -293,7 +293,7 @@ fn decode(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Whatever the ids are, a path in the folder of an attempt leads back to them.
+    /// A path in the folder of an attempt leads back to its ids, whatever they are.
     #[test]
     fn a_path_leads_back_to_its_phase() {
         for id in ["build", "publish/build", "test@os=mac,v=1", ".hidden", "a%b", "größe"] {

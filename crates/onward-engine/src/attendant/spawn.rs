@@ -85,7 +85,7 @@ pub enum SpawnError {
 
 /// Starts the attendant of an attempt: `exe` is this program, `env` the whole environment of the phase.
 ///
-/// Whatever fails after there is a process is no failure of the start: it is watched as well as can be. What an error says about
+/// A failure after there is a process is none of the start: the attempt is watched as well as can be. What an error says about
 /// the attempt is found out by [`super::find`] and never by the error alone.
 pub fn spawn(
     exe: &Path,

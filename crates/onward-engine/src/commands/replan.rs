@@ -30,7 +30,7 @@ use crate::redact::secrets;
 use crate::start::prepared_plan::revision;
 use crate::sys::threads;
 
-/// Whoever makes a plan may have to think, or ask somebody who does.
+/// The longest that the making of a plan may take: it may need thought, or an answer of somebody.
 const TIME_MAX: Duration = Duration::from_hours(1);
 
 /// A plan that is being made. When nobody waits for it any more, what makes it ends.
@@ -163,7 +163,7 @@ pub enum Proposed {
 }
 
 impl Onward {
-    /// Whoever does a phase wants another plan, and brings it along or leaves it to the command that makes plans.
+    /// Reports that another plan is wanted for a phase; without a plan the command that makes plans is asked for one.
     pub fn report_replan(
         &mut self,
         name: Option<&str>,

@@ -42,7 +42,7 @@ impl Onward {
         Ok(StartedReported { run: finished.run.id, already: false })
     }
 
-    /// Whoever does a phase wants another plan and brings it along; it has no commands.
+    /// Reports that another plan is wanted, with the plan; it has no commands.
     pub fn report_reported_replan(
         &mut self,
         name: Option<&str>,

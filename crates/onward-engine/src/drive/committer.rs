@@ -32,7 +32,7 @@ pub struct Arrived {
     /// The question; or the answer, where it is not even decided.
     pub(super) asked: std::result::Result<Input, Reply>,
     pub(super) item: Option<String>,
-    /// Whoever posted it; none: it is the committer's own.
+    /// The poster; none: it is the committer's own.
     pub(super) by: Option<String>,
 }
 
@@ -72,7 +72,7 @@ struct PreparedCommit {
 enum LeftAside {
     /// The result cannot be kept, for this reason.
     Unfit(String),
-    /// Whoever posted it took it back meanwhile.
+    /// The poster took it back meanwhile.
     TakenBack,
 }
 

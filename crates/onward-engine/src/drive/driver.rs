@@ -78,7 +78,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Whoever posted it may be dead, and so is the driver that should have answered: it counts before all that follows.
+    /// Answers what was posted before this driver began, ahead of all that follows: the poster may be dead, and the driver that should
+    /// have answered is.
     fn answer_what_waits(&mut self) -> Result<()> {
         if mutant::is(Mutant::ForgetWhatWaits) {
             return Ok(());

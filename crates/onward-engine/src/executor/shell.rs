@@ -143,7 +143,7 @@ pub(crate) fn working_directory(project: &Project, place: &Path, phase: &Phase) 
     Err(format!("its working directory {named} is a link out of the project, to {}", real.display()))
 }
 
-/// Whoever works in a worktree of its own finds the project by this.
+/// Names the project to a phase that works in a worktree of its own.
 fn name_the_project(env: &mut Vec<(OsString, OsString)>, project: &Project, run: &Run, phase: &PhaseId) {
     if run.phase_state(phase).is_some_and(PhaseState::is_apart) {
         set(env, "ONWARD_PROJECT", project.top.clone().into());

@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(left.refused.iter().collect::<Vec<_>>(), ["3", "5", "6"]);
     }
 
-    /// Whatever cannot be read lets nothing pass.
+    /// Nothing passes that cannot be read.
     #[test]
     fn what_cannot_be_read_lets_nothing_pass() {
         let folder = tempfile::tempdir().expect("a folder");

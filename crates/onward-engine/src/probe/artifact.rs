@@ -108,7 +108,7 @@ struct Taking {
 pub(super) enum Readers {
     /// Nobody else: it lies in the store.
     Owner,
-    /// Whoever may read other new files of the project.
+    /// All who may read other new files of the project.
     AsUsual,
 }
 

@@ -17,7 +17,7 @@ const GONE_WAIT_MAX: Duration = Duration::from_millis(200);
 const ENDING_LOOK_EVERY: Duration = Duration::from_millis(2);
 
 impl Onward {
-    /// Whoever drives a run now. One that was killed a moment ago does not count: its end is waited for.
+    /// The driver of a run now. One that was killed a moment ago does not count: its end is waited for.
     pub fn driver(&mut self, run: &RunId) -> Result<Option<DriverView>> {
         let began = Instant::now();
         loop {

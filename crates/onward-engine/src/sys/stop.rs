@@ -1,6 +1,6 @@
 //! A stop that somebody asks of this process by INT, TERM or HUP.
 //!
-//! Whatever may hang (git, a probe, the hash of a large file) asks here whether anybody still wants to know, and gives up once
+//! Work that may hang (git, a probe, the hash of a large file) asks here whether anybody still wants to know, and gives up once
 //! nobody does. So a stop takes seconds whatever hangs. What gives up leaves no fact behind: the next start does it again.
 
 use std::cell::Cell;

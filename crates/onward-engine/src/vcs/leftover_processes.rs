@@ -1,6 +1,6 @@
 //! Git processes that outlived the onward process that started them: they hold the lock of the shadow, and may write into it.
 //!
-//! Whoever takes the shadow writes itself into the lock file, and every git that works there carries a tag that names it. So the next
+//! The process that takes the shadow writes itself into the lock file, and every git that works there carries a tag that names it. So the next
 //! one knows that the owner is gone, and ends what it left behind.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ impl ShadowOwner {
         Ok(Self { pid: pid.as_raw(), start_time: process::start_time(pid)? })
     }
 
-    /// Whoever is written into the lock file; none where it was given back in order.
+    /// The owner that is written into the lock file; none where it was given back in order.
     fn read(lock: &File) -> Option<Self> {
         let mut bytes = [0; OWNER_BYTES_MAX];
         let length = lock.read_at(&mut bytes, 0).ok()?;

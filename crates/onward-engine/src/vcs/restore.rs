@@ -297,7 +297,7 @@ impl PathScan<'_> {
         })
     }
 
-    /// Whatever is at this place and not about to be removed is in the way; folders count by what is in them.
+    /// Notes what is in the way at this place: all that is not about to be removed; folders count by what is in them.
     fn look_at(&mut self, path: &[u8]) {
         let full = self.top.join(super::path_of(path));
         let Ok(about) = fs::symlink_metadata(&full) else { return };
