@@ -1,5 +1,5 @@
 //! Requests whose text says something else than its values: numbers that no reader keeps, members that another of their name hides.
-//! Whoever sent them would be told that they were taken, and find something else.
+//! They are refused: their sender would be told that they were taken, and find something else.
 
 use onward_core::data_limits::is_exact;
 use rmcp::model::ErrorData;

@@ -103,7 +103,7 @@ impl Bound {
     }
 }
 
-/// Whoever has come and not gone, the oldest first.
+/// Connections that are open, the oldest first.
 #[derive(Default)]
 struct Connections(VecDeque<Connection>);
 
