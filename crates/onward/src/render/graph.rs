@@ -85,7 +85,7 @@ impl GraphJson {
     }
 
     pub(crate) fn mermaid(&self) -> String {
-        let quoted = |text: &str| safe::line(text).replace('#', "#35;").replace('"', "#quot;");
+        let quoted = |text: &str| text.replace('#', "#35;").replace('"', "#quot;");
         let mut out = String::from("graph TD\n");
         self.draw(
             &mut out,
@@ -105,7 +105,7 @@ impl GraphJson {
     }
 
     pub(crate) fn dot(&self) -> String {
-        let quoted = |text: &str| safe::line(text).replace('\\', "\\\\").replace('"', "\\\"");
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let mut out = String::from("digraph plan {\n");
         let node = |index, label: &str| format!("  p{index} [label=\"{}\"];", quoted(label));
         self.draw(&mut out, node, |from, to| format!("  p{from} -> p{to};"));
@@ -124,20 +124,16 @@ impl GraphJson {
     }
 
     fn with(&self, status: PhaseStatus) -> impl Iterator<Item = usize> {
-        self.phases.iter().enumerate().filter(move |(_, node)| node.status == status).map(|(at, _)| at)
+        self.drawing.nodes.iter().enumerate().filter(move |(_, node)| node.status == status).map(|(at, _)| at)
     }
 
-    /// Ids of authors may hold anything, so drawings name the phases by their place.
+    /// The boxes and arrows of every drawing. Ids of authors may hold anything, so phases are named by their place.
     fn draw(&self, out: &mut String, node: impl Fn(usize, &str) -> String, arrow: impl Fn(usize, usize) -> String) {
-        let places: BTreeMap<&PhaseId, usize> =
-            self.phases.iter().enumerate().map(|(index, node)| (&node.id, index)).collect();
-        for (index, phase) in self.phases.iter().enumerate() {
-            let _ = writeln!(out, "{}", node(index, &phase.label));
+        for (index, drawn) in self.drawing.nodes.iter().enumerate() {
+            let _ = writeln!(out, "{}", node(index, &drawn.label));
         }
-        for (index, phase) in self.phases.iter().enumerate() {
-            for from in phase.needs.iter().filter_map(|need| places.get(need)) {
-                let _ = writeln!(out, "{}", arrow(*from, index));
-            }
+        for (from, to) in &self.drawing.arrows {
+            let _ = writeln!(out, "{}", arrow(*from, *to));
         }
     }
 }
@@ -230,6 +226,16 @@ mod tests {
         );
         let dot = graph().dot();
         assert!(dot.starts_with("digraph plan {\n  p0 [label=\"a\"];") && dot.ends_with("  p1 -> p2;\n}\n"), "{dot}");
+    }
+
+    /// Every form has the same boxes and arrows: a phase of `finally` comes last in all of them.
+    #[test]
+    fn finally_is_in_every_form() {
+        let text = "onward: 1\nname: x\nphases:\n  a: { run: x }\nfinally:\n  clean: { run: x }\n";
+        let graph = GraphJson::of_plan(&plan::parse(text).plan.expect("the plan is valid"));
+        assert_eq!(graph.mermaid(), "graph TD\n  p0[\"a\"]\n  p1[\"clean\"]\n  p0 --> p1\n");
+        assert!(graph.dot().contains("  p0 -> p1;\n"), "{}", graph.dot());
+        assert!(graph.svg().contains(">clean</text>"), "{}", graph.svg());
     }
 
     #[test]
