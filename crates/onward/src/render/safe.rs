@@ -12,9 +12,9 @@ pub(crate) fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// A text of several lines: line breaks and tabs stay.
+/// A text of several lines: line breaks and tabs stay. A line may end as on Windows, which is no more than a line break.
 pub(crate) fn block(text: &str) -> String {
-    escaped(text, |character| matches!(character, '\n' | '\t'))
+    escaped(&text.replace("\r\n", "\n"), |character| matches!(character, '\n' | '\t'))
 }
 
 /// A line or more of a phase's output: colours pass, line breaks and tabs stay, and a terminal obeys nothing else of it.
@@ -136,6 +136,7 @@ mod tests {
     #[test]
     fn lines_and_tabs_of_a_longer_text_stay() {
         assert_eq!(block("a\n\tb\u{1b}"), "a\n\tb\\u{1b}");
+        assert_eq!(block("a\r\nb\rc\r"), "a\nb\\rc\\r");
     }
 
     #[test]

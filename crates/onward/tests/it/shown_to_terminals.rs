@@ -123,3 +123,38 @@ fn saved_data_is_not_obeyed() {
     }
     assert_eq!(project.command(["state", "get", "/last_error"]).expect(0).json(), OBEYED);
 }
+
+/// Whoever wrote a plan, a note or a message ended lines as on Windows, and put a lone carriage return and more in them. Every verb that
+/// prints such texts shows signs, and a line end as a line end.
+#[test]
+fn texts_of_others_are_not_obeyed() {
+    let project = project();
+    let line = format!("two\rEVIL {OBEYED} THE-END");
+    let text = format!("one\r\n{line}");
+    let plan = serde_json::json!({
+        "onward": 1, "name": "demo", "description": line,
+        "phases": { "a": { "external": { "instructions": text } }, "b": { "needs": "a", "approval": text } },
+    });
+    project.plan(&plan.to_string());
+    project.command(["run"]).expect(15);
+    project.command(["report", "progress", "a", "--note", &text]).expect(0);
+    project.command(["message", "send", "--from", "x", "--to", "me", "--type", "request", "--body", &text]).expect(0);
+    project.command(["decision", "add", &line]).expect(0);
+    let knowledge = ["knowledge", "add", "--id", "k", "--type", "pattern", "--title", "T", "--body", &text];
+    project.command(knowledge).expect(0);
+    let looks = [
+        &["next"][..],
+        &["brief"],
+        &["status"],
+        &["log", "--events"],
+        &["message", "inbox", "me"],
+        &["knowledge", "list"],
+        &["summary"],
+    ];
+    for args in looks {
+        let shown = on_a_terminal(&project, args, "THE-END").replace("\r\n", "\n");
+        obeys_nothing(&shown, args);
+        assert!(!shown.contains('\r'), "{args:?}: {shown:?}");
+        assert!(!shown.contains("one\\r\n"), "{args:?}: {shown:?}");
+    }
+}
