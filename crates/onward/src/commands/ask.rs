@@ -248,11 +248,14 @@ pub(super) fn settle(
             }
             request.after = After::Nothing;
         } else if question.offered.contains(&Offered::PlanFromRun) {
-            if !prompt::ask(question::PLAN).is_some_and(|answer| prompt::is_yes(&answer)) {
-                return Err(Error::AnswerNeeded(question).into());
+            match about_the_plan(&mut request, &question) {
+                WhichPlan::OfTheRun => {
+                    request.plan_from = PlanFrom::Run;
+                    found = onward.find(&request)?;
+                }
+                WhichPlan::Edited => {}
+                WhichPlan::Open => return Err(Error::AnswerNeeded(question).into()),
             }
-            request.plan_from = PlanFrom::Run;
-            found = onward.find(&request)?;
         } else if question.in_doubt.is_empty() && question.offered.contains(&Offered::AcceptStale) {
             if !about_stale(&mut request, &question) {
                 return Err(Error::AnswerNeeded(question).into());
@@ -267,6 +270,25 @@ pub(super) fn settle(
     Err(Failure::usage("the question was not answered"))
 }
 
+/// The plan by which a run goes on.
+enum WhichPlan {
+    OfTheRun,
+    /// The one that is in the file now, with the answer about what is done in the request.
+    Edited,
+    Open,
+}
+
+fn about_the_plan(request: &mut Request, question: &Question) -> WhichPlan {
+    match prompt::ask(question::PLAN).as_deref().map(prompt::is_yes) {
+        Some(true) => WhichPlan::OfTheRun,
+        Some(false) if question.in_doubt.is_empty() && question.offered.contains(&Offered::AcceptStale) => {
+            render::say("By the edited plan, then.\n");
+            if about_stale(request, question) { WhichPlan::Edited } else { WhichPlan::Open }
+        }
+        Some(false) | None => WhichPlan::Open,
+    }
+}
+
 /// Whether what is done stays as it is or is done again, with the answer in the request; false where it is left open.
 fn about_stale(request: &mut Request, question: &Question) -> bool {
     match prompt::ask(question::STALE).unwrap_or_default().to_lowercase().as_str() {
@@ -276,6 +298,7 @@ fn about_stale(request: &mut Request, question: &Question) -> bool {
         }
         "r" | "redo" if !question.stale.is_empty() => {
             request.choices.extend(question.stale.iter().map(|phase| (phase.to_string(), Choice::Retry)));
+            render::say("Phases that are done and need these stay as they are; --from PHASE does those again, too.\n");
             true
         }
         _ => false,

@@ -28,13 +28,15 @@ pub(crate) const DOUBT: &str = "(r)etry  (a)dopt: it is done  (s)kip  (l)eave it
 pub(crate) const DAMAGED: &str =
     "(r)epair: keep what can be read  (a)side: put all of it aside and begin anew  (q)uit  [q]: ";
 pub(crate) const PICK: &str = "Go on from which phase? A number or a name; Enter or q goes back: ";
-pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo it  (q)uit  [q]: ";
+pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo these phases alone  (q)uit  [q]: ";
 pub(crate) const PLAN: &str = "Go on with the plan as it was when the run was started? [y/N]: ";
 pub(crate) const EDITED: &str = "Go on with the edited plan for all that is not done? [y/N]: ";
 pub(crate) const WHICH_RUN: &str = "Which run? A number, (s)tart fresh, keeping them, (q)uit  [1]: ";
 
 /// Columns that a line of short entries fills at most.
 const COLUMNS_MAX: usize = 100;
+/// Names up to this width stand in a column of their own where a phase is picked.
+const PICK_NAME_COLUMNS: usize = 32;
 /// Entries of one kind that are shown; the rest is counted.
 const ENTRIES_MAX: usize = 40;
 /// Lines of one difference that are shown.
@@ -237,16 +239,24 @@ fn more(count: usize) -> String {
 /// The list of phases to go on from.
 pub(crate) fn pick_list(offered: &[(&Phase, &PhaseState)]) -> String {
     let mut out = String::new();
-    for (number, (phase, state)) in (1..).zip(offered).take(ENTRIES_MAX) {
-        let record = view::phase_record(phase, state);
+    let records = offered.iter().take(ENTRIES_MAX).map(|(phase, state)| view::phase_record(phase, state));
+    let records: Vec<PhaseRecord> = records.collect();
+    let widest = records.iter().map(|record| console::measure_text_width(&called(record))).max().unwrap_or(0);
+    for (number, (record, (_, state))) in (1..).zip(records.iter().zip(offered)) {
         let attempts = state.attempts_that_count();
         let attempt = match attempts {
             0 => String::new(),
             1 => ", tried once".to_owned(),
             more => format!(", tried {more} times"),
         };
-        let word = if state.status == PhaseStatus::Running { "was running" } else { state.status.as_str() };
-        let _ = writeln!(out, "  {number:>2}) {}   {word}{attempt}", called(&record));
+        let word = match state.status {
+            PhaseStatus::Running => "was running",
+            PhaseStatus::Completed if record.adopted.is_some() => "taken as done",
+            other => other.as_str(),
+        };
+        let name = called(record);
+        let name = console::pad_str(&name, widest.min(PICK_NAME_COLUMNS), console::Alignment::Left, None);
+        let _ = writeln!(out, "  {number:>2}) {name}   {word}{attempt}");
     }
     if offered.len() > ENTRIES_MAX {
         let _ = writeln!(out, "      and {} more, by name", offered.len() - ENTRIES_MAX);

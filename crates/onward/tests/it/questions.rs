@@ -45,6 +45,36 @@ fn quit_leaves_and_abandon_archives() {
     assert_eq!(project.order("begin"), ["a", "b"]);
 }
 
+/// The text of an approval and a phase that is done were edited. Whoever does not want the plan as it was is asked what becomes of that
+/// phase by the edited one, and not turned away.
+#[test]
+fn an_edited_approval_is_agreed_to_at_the_terminal() {
+    let project = project();
+    let plan = |body: &str, message: &str| {
+        format!(
+            "onward: 1\nname: demo\nphases:\n  a: {{ run: {body} }}\n  gate: {{ needs: a, approval: {message} }}\n  c: {{ needs: \
+             gate, run: step c }}\n"
+        )
+    };
+    project.plan(&plan("step a", "Ship it?"));
+    project.command(["run"]).expect(15);
+    project.plan(&plan("step a again", "Ship it now?"));
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("gate: approval: message: Ship it? → Ship it now?");
+    terminal.expect("[r]: ");
+    terminal.send("r\n");
+    terminal.expect("as it was when the run was started? [y/N]: ");
+    terminal.send("n\n");
+    terminal.expect("By the edited plan");
+    terminal.expect("[q]: ");
+    terminal.send("k\n");
+    terminal.expect("gate asks: Ship it now?");
+    terminal.expect("[later]: ");
+    terminal.send("a\n");
+    terminal.wait_code(0);
+    assert_eq!(project.order("end"), ["a", "c"]);
+}
+
 /// `n` asks what else: back to the question, or a phase by its number, the remaining ones first; `q` leads back. The finished one is picked, so it
 /// is done again, with all that needs it.
 #[test]
