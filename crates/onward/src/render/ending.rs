@@ -63,7 +63,7 @@ fn never(run: &Run) -> Option<String> {
 pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> String {
     let run = &finished.run;
     let id = safe::line(run.id.as_str());
-    let took = begun.map(|at| format!(" in {}", time::span(at, run.updated_at))).unwrap_or_default();
+    let took = begun.map(|at| took(at, run)).unwrap_or_default();
     let done = format!("{}{took}", view::progress(run));
     let resume = format!("go on with  {}\n", safe::line(&view::resume_with_inputs(run)));
     match finished.ending {
@@ -100,6 +100,12 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
             format!("{} run {id} {why}, {done}\n{left}{unmet}{awaited}{resume}", paint::doubtful("■"))
         }
     }
+}
+
+/// The time since this driver began, which is not what the phases took where others drove the run before.
+fn took(begun: Timestamp, run: &Run) -> String {
+    let span = time::span(begun, run.updated_at);
+    if begun > run.created_at { format!("; {span} since it went on") } else { format!(" in {span}") }
 }
 
 /// Phases that were told to end and have not, where that is not what was wanted.
