@@ -24,12 +24,13 @@ const READING: Duration = Duration::from_millis(2_200);
 /// How often a stop is looked for while somebody reads.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The items after which everything dies, and after which only the driver does.
+/// The items after which everything dies, and after which only the driver does. Enough are left then for the phase to be at work still
+/// when somebody has read two sentences.
 const EVERYTHING_DIES_AFTER: usize = 4;
 const DRIVER_DIES_AFTER: usize = 8;
 
 /// Parcels that the plan packs in all.
-const PARCELS: usize = 12;
+const PARCELS: usize = 20;
 
 pub(super) fn demo(args: &args::DemoArgs) -> Result<u8, Failure> {
     let tell: Tell = if args.output.json { render::say } else { render::answer };

@@ -11,16 +11,16 @@ pub(crate) const PLAN_FILE: &str = "parcels.yaml";
 pub(crate) const PLAN: &str = r#"onward: 1
 name: parcels
 phases:
-  pick: { run: echo "12 orders picked" }
+  pick: { run: echo "20 orders picked" }
   pack:
     needs: pick
     run: |
       packed=$(cat packed.txt 2>/dev/null | wc -l)
-      while [ "$packed" -lt 12 ]; do
+      while [ "$packed" -lt 20 ]; do
         sleep 0.4
         packed=$((packed + 1))
         echo "parcel $packed, by attempt $ONWARD_ATTEMPT" >> packed.txt
-        echo "$packed/12" >> "$ONWARD_PROGRESS"
+        echo "$packed/20" >> "$ONWARD_PROGRESS"
       done
   charge:
     needs: pack
@@ -35,8 +35,8 @@ Everything was killed with `kill -9`: the program, and the phase it ran. A power
 ";
 
 pub(crate) const GOES_ON: &str = "
-The same command finds the unfinished run and resumes it. `pick` is done and does not run again. `pack` was cut off, so it
-is tried again; it counts the parcels that are there and goes on after them.
+The same command finds the unfinished run and resumes it. `pick` is done and does not run again. \
+`pack` was cut off, so it is tried again; it counts the parcels that are there and goes on after them.
 ";
 
 pub(crate) const DRIVER_DIED: &str = "

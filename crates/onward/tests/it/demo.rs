@@ -11,7 +11,8 @@ fn the_tour_of_the_demo_leaves_nothing_behind() {
     let ran = project.spawn(project.prepare(["demo"])).wait_within(Duration::from_mins(1));
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("4 parcels were packed by attempt 1"), "{}", ran.out);
-    assert!(ran.out.contains("8 parcels were packed by attempt 2"), "{}", ran.out);
+    assert!(ran.out.contains("16 parcels were packed by attempt 2"), "{}", ran.out);
+    assert!(ran.out.contains("→ pack  at work"), "the phase is over before it is shown: {}", ran.out);
     assert!(ran.out.contains("charges of the card: 1"), "{}", ran.out);
     let folder = ran.out.split("everything happens in ").nth(1).and_then(|rest| rest.split(',').next());
     let folder = std::path::Path::new(folder.expect("the folder is named"));
