@@ -22,8 +22,8 @@ use crate::args::Audience;
 use crate::render;
 use pages::{
     answer_needed, bad_checkpoint, bad_record, behind, damaged, forbidden, going_back, group_busy, halfway_back,
-    illegal, loss_unknown, lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use,
-    unanswered, untrusted,
+    illegal, loss_unknown, lost, moved, no_project, requirement, several, stopped, store, store_gone, survives,
+    tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -125,10 +125,10 @@ impl Failure {
         self
     }
 
-    /// Whatever the command did is done, and whoever asked does not know all of it.
+    /// The command did its work, and its answer was not written in full.
     pub(crate) fn answer_not_written(why: &str, code: u8) -> Self {
-        let page =
-            FailurePage::new(exit::STORE, "no-answer", format!("the answer could not be written to stdout: {why}"));
+        let what = format!("the answer could not be written to stdout: {why}");
+        let page = FailurePage::new(exit::STORE, "answer-not-written", what);
         let without = format!(
             "the command itself came to its end, with exit code {code}; what was written of its answer is not all"
         );
@@ -276,7 +276,7 @@ impl FailurePage {
     fn for_error(error: Error) -> Self {
         let what = error.to_string();
         match error {
-            Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
+            Error::NoProject { from } => no_project(what, &from),
             Error::NoFolder { .. } => Self::new(exit::NOT_FOUND, "no-project", what),
             Error::NoSuchRun(_) | Error::NoRunOrPhase(_) => {
                 Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all")
@@ -294,7 +294,9 @@ impl FailurePage {
                 Self::new(exit::DRIVEN, "at-work", what).kept(STORE_LEFT).next("onward doctor")
             }
             Error::Survives { .. } => survives(what),
-            Error::NotReadable { .. } => Self::new(exit::DAMAGED, "not-readable", what).kept(AS_BEFORE),
+            Error::NotReadable { .. } | Error::ImportUnreadable { .. } => {
+                Self::new(exit::DAMAGED, "not-readable", what).kept(AS_BEFORE)
+            }
             Error::NotAForm { .. } => {
                 Self::new(exit::DAMAGED, "not-a-form", what).kept(AS_BEFORE).next("onward help import")
             }
@@ -317,10 +319,8 @@ impl FailurePage {
             Error::NoPhases { run } => Self::new(exit::USAGE, "no-phases", what).look_at("show", &run),
             Error::NoSuchCheckpoint(_) => Self::new(exit::NOT_FOUND, "no-checkpoint", what).next("onward log"),
             Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
-            Error::ImportUnreadable { .. } | Error::ImportConflict { .. } => {
-                Self::new(exit::DAMAGED, "not-imported", what).kept(AS_BEFORE)
-            }
-            Error::NoSuchForm { run, .. } => Self::new(exit::DAMAGED, "not-exported", what).look_at("show", &run),
+            Error::ImportConflict { .. } => Self::new(exit::DAMAGED, "id-taken", what).kept(AS_BEFORE),
+            Error::NoSuchForm { run, .. } => Self::new(exit::DAMAGED, "no-such-form", what).look_at("show", &run),
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::Untrusted { .. } => untrusted(what),

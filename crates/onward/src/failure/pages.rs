@@ -22,6 +22,16 @@ pub(super) fn stopped(signal: i32) -> FailurePage {
     FailurePage::new(code_of(signal), "stopped", what).next("onward status")
 }
 
+/// A plan in that folder can be started without a project: the start makes one.
+pub(super) fn no_project(what: String, from: &Path) -> FailurePage {
+    let page = FailurePage::new(exit::NOT_FOUND, "no-project", what);
+    if from.join("onward.yaml").is_file() {
+        page.next("onward check").next("onward run")
+    } else {
+        page.next("onward init")
+    }
+}
+
 pub(super) fn moved(what: String, to: Option<&Path>) -> FailurePage {
     let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
     let there = to.map(|to| format!("it is in {} now", to.display()));

@@ -76,6 +76,9 @@ fn found_or_not() -> Vec<(u8, Error)> {
         (12, Error::BadFile { file: "f".into(), why: "it is cut off".into() }),
         (13, Error::NotImported { why: "it works elsewhere".into() }),
         (13, Error::NotExported { why: "git does not answer".into() }),
+        (12, Error::ImportUnreadable { path: "f".into(), why: "it is a folder".into() }),
+        (12, Error::ImportConflict { why: "the id is taken".into() }),
+        (12, Error::NoSuchForm { run: run(), why: "it has no name".into() }),
         (12, Error::OtherContent { run: RunId::new("r") }),
         (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
         (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::TreeUser::Somebody }),
@@ -151,6 +154,25 @@ fn of_starts_and_stores() -> Vec<(u8, Error)> {
         (74, Error::Store(StoreError::Unreadable { cause: StoreCause::ReadOnly, path: "/x".into(), detail: text() })),
         (70, Error::Store(StoreError::LookOnly)),
     ]
+}
+
+/// Scripts look at the code of an error or at the exit code: each code comes with one exit code, and its entry in the book names it.
+#[test]
+fn a_code_means_one_exit_code() {
+    use std::collections::BTreeMap;
+
+    let not_written = Failure::answer_not_written("the disk is full", exit::DONE);
+    let mut exits: BTreeMap<&str, u8> = BTreeMap::new();
+    for failure in all().into_iter().map(|(_, error)| Failure::from(error)).chain([not_written]) {
+        // By a signal: 128 and its number.
+        if failure.name == "stopped" {
+            continue;
+        }
+        let known = *exits.entry(failure.name).or_insert(failure.code);
+        assert_eq!(known, failure.code, "{} is exit {known} and exit {}", failure.name, failure.code);
+        let entry = render::codes::entries(failure.name).expect("an entry");
+        assert!(entry.contains(&format!("Exit {known}.")), "{} is exit {known}: {entry}", failure.name);
+    }
 }
 
 #[test]
