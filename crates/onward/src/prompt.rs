@@ -17,7 +17,7 @@ const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 /// How often something that is no answer is asked about again.
 pub(crate) const TRIES_MAX: usize = 20;
 
-/// Whoever answers questions at this terminal.
+/// The one who answers questions at this terminal, if there is anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answerer {
     Person,

@@ -42,7 +42,7 @@ fn of_verb(verb: &str, command: Command) -> Command {
         .fold(command, |command, (name, offer)| command.mut_arg(name, |arg| arg.add(ArgValueCandidates::new(offer))))
 }
 
-/// Whatever cannot be looked at offers nothing: a shell has no place for an error.
+/// Candidates that a look gives; none where it fails: a shell has no place for an error.
 fn looked<T>(what: impl FnOnce(&mut Onward) -> onward_engine::Result<Vec<T>>) -> Vec<T> {
     let onward = here().and_then(|from| Onward::look(&from));
     let mut found = onward.and_then(|mut onward| what(&mut onward)).unwrap_or_default();

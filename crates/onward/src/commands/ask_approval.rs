@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::prompt::{self, Answerer, Prompted, TRIES_MAX, Waited};
 use crate::render::{self, external_phases};
 
-/// Whoever may decide about approvals: not a phase that would grant itself what a person has to.
+/// The one who may decide about approvals: not a phase that would grant itself what a person has to.
 pub(super) fn approver(answerer: Answerer) -> Answerer {
     match answerer {
         Answerer::Person if person_only::refuse("approved or rejected").is_ok() => Answerer::Person,
