@@ -32,6 +32,8 @@ pub struct PromptParts {
     pub attempt: Attempt,
     /// The attempt begins with its earlier files brought together with those of the project; these have both versions in them.
     pub brought_together: Option<Vec<String>>,
+    /// The folder in which it worked before: now it works in the project itself, and nothing of what is there came along.
+    pub left_in: Option<String>,
 }
 
 /// Something to read.
@@ -65,6 +67,15 @@ pub fn compose(parts: &PromptParts) -> String {
     }
     if let Some(unresolved) = &parts.brought_together {
         section("Your files and those of the others", &together(unresolved));
+    }
+    if let Some(place) = &parts.left_in {
+        section(
+            "Your earlier files",
+            &format!(
+                "Until now you worked in a git worktree of your own, {place}. From now on you work in the project itself, and nothing of \
+             what you did there came into it. Take over what the task needs."
+            ),
+        );
     }
     if let Some(brief) = &parts.brief {
         section("The work as a whole", brief);
@@ -147,6 +158,7 @@ mod tests {
             goes_on: false,
             attempt: Attempt(1),
             brought_together: None,
+            left_in: None,
         };
         assert_eq!(compose(&first), "Build it.\n");
         let error = PhaseError { code: FailureCode::AgentFailed, message: "error E0308".to_owned() };
@@ -178,6 +190,7 @@ mod tests {
             goes_on: false,
             attempt: Attempt(2),
             brought_together: None,
+            left_in: None,
         });
         let headings: Vec<&str> = told.lines().filter(|line| line.starts_with('#')).collect();
         assert_eq!(headings, ["# Earlier attempts"], "{told}");
@@ -196,6 +209,7 @@ mod tests {
             calls: Vec::new(),
             remaining: Some("the footer".to_owned()),
             brought_together: None,
+            left_in: None,
             goes_on: true,
             attempt: Attempt(2),
         };

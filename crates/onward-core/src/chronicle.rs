@@ -152,6 +152,7 @@ impl Chronicle {
             | Event::ApprovalAsked { .. }
             | Event::CallAsked { .. }
             | Event::CallAnswered { .. }
+            | Event::CallAnswerGiven { .. }
             | Event::Reported { .. }
             | Event::RetryScheduled { .. }
             | Event::PhaseInDoubt { .. }

@@ -224,6 +224,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// The answer to a tool call is handed to the agent's client: on record before the client hears it, so that it is good once.
+    CallAnswerGiven {
+        phase: PhaseId,
+        attempt: Attempt,
+    },
     /// A report about an external phase arrived, or none arrived for too long.
     Reported {
         phase: PhaseId,

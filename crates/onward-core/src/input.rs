@@ -401,6 +401,11 @@ pub enum Posted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
+    /// The hook of an agent's client is about to hand over the answer to a tool call.
+    GiveCallAnswer {
+        phase: PhaseId,
+        attempt: Attempt,
+    },
     /// An agent shares something with the others.
     Share {
         fact: Box<SharedFact>,

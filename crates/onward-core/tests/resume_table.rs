@@ -31,7 +31,7 @@ const THE_SAME: [(FindingKind, FindingKind); 4] = [
     (FindingKind::WorktreeGone, FindingKind::BranchGone),
     (FindingKind::RequirementUnmet, FindingKind::WorldStops),
 ];
-const HARMLESS: [FindingKind; 11] = [
+const HARMLESS: [FindingKind; 12] = [
     FindingKind::WorldWarns,
     FindingKind::BranchElsewhere,
     FindingKind::HeadMoved,
@@ -43,6 +43,7 @@ const HARMLESS: [FindingKind; 11] = [
     FindingKind::ArtifactRestored,
     FindingKind::Orphan,
     FindingKind::FilesCameIn,
+    FindingKind::WorktreeLeft,
 ];
 
 /// A finding about a phase, and whether the phase got an answer.

@@ -109,6 +109,11 @@ impl Onward {
         Self::new(Project::at(top.to_owned()), top, OpenMode::Look)
     }
 
+    /// For work in the project of this very folder.
+    pub(crate) fn work_at(top: &Path) -> Result<Self> {
+        Self::new(Project::at(top.to_owned()), top, OpenMode::ReadWrite)
+    }
+
     /// For the doctor: a project whose folder is gone is known by what git has of its runs.
     pub fn look_or_lost(from: &Path) -> Result<Self> {
         match Self::look(from) {

@@ -70,6 +70,7 @@ pub enum FindingKind {
     Orphan,
     MarkerDiffers,
     FilesCameIn,
+    WorktreeLeft,
 }
 
 /// How much a finding weighs while nothing answers it. The worst of all findings wins.
@@ -109,7 +110,7 @@ pub struct FindingRow {
 }
 
 impl FindingKind {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::WorktreeGone,
         Self::BranchGone,
         Self::WorldStops,
@@ -141,6 +142,7 @@ impl FindingKind {
         Self::ArtifactRestored,
         Self::Orphan,
         Self::FilesCameIn,
+        Self::WorktreeLeft,
     ];
 
     pub fn row(self) -> FindingRow {
@@ -205,6 +207,9 @@ impl FindingKind {
             }
             Self::FilesCameIn => {
                 row("files of an agent are in the project, and the edited plan has no agent there", Warn, &[])
+            }
+            Self::WorktreeLeft => {
+                row("an agent's work lies in a worktree of which the edited plan takes nothing", Warn, &[])
             }
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }

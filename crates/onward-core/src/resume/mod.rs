@@ -22,6 +22,6 @@ pub use changed_outputs::{count_lines, has_lines, reworked};
 pub use decide::{Accept, Answers, Decision, Offered, RunStanding, Verdict, Wording, decide};
 pub use finding::{AnsweredBy, FileChanged, Finding, FindingKind, Weight};
 pub use line_diff::lines_changed;
-pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, files_came_in, observe};
+pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, files_came_in, observe, worktrees_left};
 pub use page::table;
 pub use plan_edit::{approvals_taken, left_behind, plan_edits, plan_edits_in_full, tell_plan_edits};

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::age::age;
 use super::finding::{Finding, FindingKind};
+use crate::id::PhaseId;
 use crate::plan::Plan;
 use crate::run::{PhaseStatus, Run};
 use crate::short_sha;
@@ -163,6 +164,18 @@ pub fn files_came_in(run: &Run, revised: Option<&Plan>) -> Vec<Finding> {
         )
     };
     phases.map(|phase| Finding::about(FindingKind::FilesCameIn, phase, message(phase))).collect()
+}
+
+/// Unfinished work in worktrees of agents of which the edited plan takes nothing: it stays where it is, and nothing else tells.
+pub fn worktrees_left(run: &Run, revised: Option<&Plan>) -> Vec<Finding> {
+    let left = run.worktrees_left_by(revised.unwrap_or(run.plan()));
+    let message = |phase: &PhaseId, place: &str| {
+        format!(
+            "what the agent of {phase} has done so far lies in .onward/{place}, and nothing of it comes into the project, since the \
+             plan has no worktree for {phase} any more: take what you want of it; it goes when the run is deleted"
+        )
+    };
+    left.map(|(phase, place)| Finding::about(FindingKind::WorktreeLeft, phase, message(phase, &place))).collect()
 }
 
 fn phases(run: &Run) -> impl Iterator<Item = Finding> {

@@ -42,6 +42,8 @@ pub struct AgentCall {
     pub answer: Option<GivenAnswer>,
     /// The client had forgotten that the call waits: the next attempt is told the answer in its prompt.
     pub by_prompt: bool,
+    /// The client of the attempt at work was given the answer, or is about to be.
+    pub given: bool,
 }
 
 /// A person's answer.
@@ -87,7 +89,7 @@ impl AgentCalls {
         let call = self.open.as_ref()?;
         let approved =
             |answer: &GivenAnswer| answer.is == CallAnswer::Approved || mutant::is(Mutant::MakeARejectedCall);
-        call.digest.as_deref().filter(|_| call.answer.as_ref().is_some_and(approved))
+        call.digest.as_deref().filter(|_| !call.given && call.answer.as_ref().is_some_and(approved))
     }
 
     /// As an agent is told of them in words.
@@ -157,6 +159,7 @@ fn deferred(phase: &PhaseId, attempt: u32, ended: &AgentEnded) -> Option<AgentCa
         digest: digest.clone(),
         answer: None,
         by_prompt: false,
+        given: false,
     })
 }
 
@@ -221,6 +224,14 @@ impl Run {
         });
     }
 
+    pub(super) fn call_answer_given(&mut self, phase: &PhaseId) {
+        self.change(phase, |state| {
+            let open = state.agent.as_deref_mut().and_then(|agent| agent.calls.open.as_mut());
+            let call = open.filter(|call| call.answer.is_some());
+            call.expect("an answer is given when there is one").given = true;
+        });
+    }
+
     pub(super) fn call_answered(&mut self, phase: &PhaseId, answer: GivenAnswer) {
         self.change(phase, |state| {
             assert!(waiting_call(state).is_some(), "a call of {phase} is answered when it was asked about");
@@ -231,6 +242,12 @@ impl Run {
             state.last_end = Some(Before::Answered);
         });
     }
+}
+
+/// Whether the client of the attempt at work was given a person's answer.
+pub(super) fn was_given(state: &PhaseState) -> bool {
+    let open = state.agent.as_deref().and_then(|agent| agent.calls.open.as_ref());
+    open.is_some_and(|call| call.given)
 }
 
 /// The call that a phase waits for.

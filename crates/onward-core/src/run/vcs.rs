@@ -347,6 +347,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::ApprovalAnswered { .. }
         | Event::CallAsked { .. }
         | Event::CallAnswered { .. }
+        | Event::CallAnswerGiven { .. }
         | Event::WorldSeen { .. }
         | Event::RequirementsSeen { .. }
         | Event::IssueLabelled { .. }

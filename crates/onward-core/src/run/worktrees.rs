@@ -218,6 +218,16 @@ impl Run {
         })
     }
 
+    /// Worktrees with unfinished work of which a plan takes nothing, each with its place below the store.
+    pub fn worktrees_left_by<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a PhaseId, String)> {
+        self.phases().filter_map(|(phase, state)| {
+            let stage = &state.own.as_deref().filter(|_| !state.is_finished())?.stage;
+            let holds_work = matches!(stage, WorktreeStage::AtWork | WorktreeStage::Due | WorktreeStage::Conflict(_));
+            let goes_on = plan.phase(&phase.id).is_some_and(works_apart);
+            (holds_work && !goes_on).then(|| (&phase.id, place(&self.id, &phase.id, state.generation)))
+        })
+    }
+
     fn is_due(&self, at: usize) -> bool {
         self.phases[at].own.as_deref().is_some_and(|own| own.stage == WorktreeStage::Due)
     }

@@ -1,7 +1,7 @@
 //! Tool calls that a person approves one by one: an agent's attempt ends with one, the run waits, and the answer is handed over once.
 
 use onward_core::event::{AgentBegun, AgentEnded, AgentHow, CallAnswer, Event, Outcome, StopReason, StopRequest};
-use onward_core::id::PhaseId;
+use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Posted};
 use onward_core::plan::REJECT;
 use onward_core::question::due_approvals;
@@ -263,4 +263,28 @@ fn why_and_status_tell_the_call() {
         (call.tool.as_str(), call.input.as_str(), call.reason.as_deref()),
         ("Bash", "git push", Some("It is ready."))
     );
+}
+
+fn give(story: &mut Story, attempt: u32) -> Result<Vec<Event>, String> {
+    let posted = Posted::GiveCallAnswer { phase: PhaseId::new("a"), attempt: Attempt(attempt) };
+    story.step(&Input::Posted(posted)).map_err(|why| why.to_string())
+}
+
+/// The client's hook wants the answer twice, and for an attempt that is none. It is given once, in the attempt that is at work, and a
+/// client that ends without a word behind that has failed: it is not told the answer again.
+#[test]
+fn an_answer_is_given_once() {
+    let mut story = approved("");
+    let number = story.state("a").attempt.as_ref().expect("it goes on").number.0;
+    assert!(give(&mut story, number + 1).is_err(), "another attempt");
+    assert_eq!(calls(&story).approved(), Some("d1"));
+    let given = give(&mut story, number).expect("it is there");
+    assert!(matches!(given.as_slice(), [Event::CallAnswerGiven { .. }]), "{given:?}");
+    assert_eq!(calls(&story).approved(), None, "nobody else may have it");
+    assert!(give(&mut story, number).is_err(), "twice");
+    let events = end(&mut story, Outcome::Exited { code: 1 }, Some(says(AgentHow::NoResult)));
+    assert!(matches!(&events[0], Event::AttemptEnded { answer_given: true, .. }), "{events:?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::RetryScheduled { .. })), "it was taken: {events:?}");
+    assert_eq!(calls(&story).open, None);
+    assert!(calls(&story).unclear.is_some(), "nobody knows how far it came");
 }

@@ -66,7 +66,9 @@ impl WorktreesBeside {
             return None;
         }
         let (opener, run, phase) = (tree.opener(), run.clone(), id.clone());
-        let beside = LookBeside::begin(move |_| {
+        let beside = LookBeside::begin(move |given_up| {
+            // A run that is cancelled or paused waits for no git.
+            stop::heed_in_this_thread(Some(given_up.clone()));
             let tree = opener.open();
             let _alone = tree.alone();
             act(&tree, &run, &phase)
@@ -97,7 +99,9 @@ impl WorktreesBeside {
             return None;
         }
         let (opener, own, run, phase) = (tree.opener(), own.cloned(), run.clone(), id.clone());
-        let beside = LookBeside::begin(move |_| {
+        let beside = LookBeside::begin(move |given_up| {
+            // A run that is cancelled or paused waits for no git.
+            stop::heed_in_this_thread(Some(given_up.clone()));
             let tree = opener.open();
             if run.wants_a_worktree(&phase) || tree.has_lost_worktree(&run, &phase) {
                 WorktreeMade::ToBeMade(tree.begin_worktree(&run, &phase, attempt))

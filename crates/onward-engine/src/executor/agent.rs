@@ -9,7 +9,7 @@ use onward_core::event::usd;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
 use onward_core::result_schema::ResultSchema;
-use onward_core::run::{PhaseState, Run, agents, budgets};
+use onward_core::run::{PhaseState, Run, agents, budgets, worktrees};
 
 use super::shell::{StartOrders, fill_for, top};
 use super::tool_calls;
@@ -131,6 +131,7 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
         calls: agent.map(|agent| agent.calls.told()).unwrap_or_default(),
         goes_on: agent.is_some_and(|agent| agent.named),
         brought_together: brought_together(state),
+        left_in: left_in(run, phase, top),
         attempt,
     };
     Ok(compose(&parts))
@@ -141,6 +142,13 @@ fn brought_together(state: Option<&PhaseState>) -> Option<Vec<String>> {
     let state = state?;
     let own = state.own.as_deref().filter(|own| own.content.is_some())?;
     Some(own.unresolved.clone())
+}
+
+/// The worktree in which it worked under an earlier plan.
+fn left_in(run: &Run, phase: &Phase, top: &Path) -> Option<String> {
+    let generation = run.phase_state(&phase.id).filter(|_| !worktrees::works_apart(phase))?.generation;
+    let place = format!(".onward/{}", worktrees::place(&run.id, &phase.id, generation));
+    top.join(&place).is_dir().then_some(place)
 }
 
 /// One entry of `context`.

@@ -2,7 +2,7 @@
 //! the agent can write into the folder of its attempt, where only what the hook leaves for the driver lies.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use onward_core::agent::{
     AgentWork, CallHook, CallOrders, CallPlace, CallVerdict, ProposedCall, argument_against_asking, call_digest, judge,
 };
 use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::input::Posted;
 use onward_core::run::agent_calls::AgentCalls;
 use onward_core::run::agents;
 use onward_store::kill_point::reached;
@@ -19,13 +20,14 @@ use serde_json::{Value, json};
 
 use crate::Onward;
 use crate::attendant::{AttemptFolder, open_plain};
+use crate::error::Error;
 
 /// The event of the client at which the hook is called.
 pub const CALL_EVENT: &str = "PreToolUse";
 /// The flag before the folder of the attempt on the hook's command line.
 pub const CALLS_FLAG: &str = "--calls";
 
-/// The client was given the answer: made before it is told, so that no kill gives it twice.
+/// By which versions before the journal had it marked that the client was given the answer.
 const GIVEN: &str = "calls.given";
 /// Names of calls that the hook refused, a line each: that they were refused is no failure of the agent.
 const REFUSED: &str = "calls.refused";
@@ -115,11 +117,20 @@ pub struct AskingAttempt {
 
 /// Answers the client about one call; none: nobody wants to be asked. An error is for whoever must not let the call pass.
 pub fn heed(folder: &Path, asking: &AskingAttempt, message: &Value) -> Result<Option<CallReply>, String> {
-    heed_by(&orders_on_record(folder, asking)?, folder, message)
+    let on_record = orders_on_record(folder, asking)?;
+    heed_by(&on_record.orders, folder, message, &mut || {
+        if on_record.is_to_be_given { give(folder, asking) } else { Ok(Gave::Before) }
+    })
+}
+
+struct OnRecord {
+    orders: CallOrders,
+    /// A person's answer that the client was not given yet.
+    is_to_be_given: bool,
 }
 
 /// The entries of `ask` in the plan of the run, and a person's answers.
-fn orders_on_record(folder: &Path, asking: &AskingAttempt) -> Result<CallOrders, String> {
+fn orders_on_record(folder: &Path, asking: &AskingAttempt) -> Result<OnRecord, String> {
     let store = folder.ancestors().nth(LEVELS).ok_or("the folder of its attempt is none")?;
     let (run, phase) = (RunId::new(&asking.run), PhaseId::new(&asking.phase));
     if AttemptFolder::new(store, &run, &phase, Attempt(asking.attempt)).path() != folder {
@@ -136,10 +147,14 @@ fn orders_on_record(folder: &Path, asking: &AskingAttempt) -> Result<CallOrders,
     }
     let calls = state.agent.as_deref().map(|agent| agent.calls.clone()).unwrap_or_default();
     let approved = calls.approved().map(str::to_owned);
-    Ok(CallOrders { ask: work.ask.clone(), approved, rejected: calls.rejected })
+    let is_to_be_given = calls.open.as_ref().is_some_and(|call| call.answer.is_some() && !call.given);
+    Ok(OnRecord { orders: CallOrders { ask: work.ask.clone(), approved, rejected: calls.rejected }, is_to_be_given })
 }
 
-fn heed_by(orders: &CallOrders, folder: &Path, message: &Value) -> Result<Option<CallReply>, String> {
+/// Uses up an answer.
+type Give<'a> = &'a mut dyn FnMut() -> Result<Gave, String>;
+
+fn heed_by(orders: &CallOrders, folder: &Path, message: &Value, give: Give<'_>) -> Result<Option<CallReply>, String> {
     let text = |key: &str| message[key].as_str();
     let tool = text("tool_name").ok_or("the client does not say which tool it is")?;
     let input = &message["tool_input"];
@@ -156,7 +171,7 @@ fn heed_by(orders: &CallOrders, folder: &Path, message: &Value) -> Result<Option
         CallVerdict::Rejected { why } => {
             // Where an approved call is to be handed over as well, this is an older one.
             if orders.approved.is_none() {
-                give(folder).map_err(cannot)?;
+                give()?;
             }
             refused(why)
         }
@@ -166,7 +181,7 @@ fn heed_by(orders: &CallOrders, folder: &Path, message: &Value) -> Result<Option
              that the main agent is to make it itself."
                 .to_owned(),
         ),
-        CallVerdict::Approved if give(folder).map_err(cannot)? == Gave::Now => Ok(Some(CallReply::Allow)),
+        CallVerdict::Approved if give()? == Gave::Now => Ok(Some(CallReply::Allow)),
         CallVerdict::Approved | CallVerdict::Ask => {
             let asked = AskedCall { id, digest: &call_digest(tool, input), turn: text("prompt_id").unwrap_or_default() };
             match ask(folder, &asked).map_err(cannot)? {
@@ -199,16 +214,21 @@ enum Gave {
     Before,
 }
 
-/// Uses up the answer, on the disk before anybody hears of it.
-fn give(folder: &Path) -> io::Result<Gave> {
-    let made = match private::create(&folder.join(GIVEN)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Gave::Before),
-        made => made?,
-    };
-    made.sync_all()?;
-    File::open(folder)?.sync_all()?;
-    reached("call.after-given");
-    Ok(Gave::Now)
+/// Uses up the answer, on record before anybody hears of it. The agent can write into the folder of its attempt, so no mark there says
+/// whether it was given.
+fn give(folder: &Path, asking: &AskingAttempt) -> Result<Gave, String> {
+    let top = folder.ancestors().nth(LEVELS + 1).ok_or("the folder of its attempt lies in no project")?;
+    let posted = Posted::GiveCallAnswer { phase: PhaseId::new(&asking.phase), attempt: Attempt(asking.attempt) };
+    let answered = Onward::work_at(top).and_then(|mut onward| onward.post(&RunId::new(&asking.run), posted));
+    match answered {
+        Ok(_) => {
+            reached("call.after-given");
+            Ok(Gave::Now)
+        }
+        // Another call of the same answer was first.
+        Err(Error::RequestRefused { .. }) => Ok(Gave::Before),
+        Err(why) => Err(format!("that the answer is given cannot be put on record: {why}")),
+    }
 }
 
 struct AskedCall<'a> {
@@ -270,12 +290,9 @@ pub(crate) fn left(folder: &AttemptFolder) -> CallsLeft {
     CallsLeft { asked: asked.collect(), refused: refused.lines().map(str::to_owned).collect() }
 }
 
-/// Whether the client was given the answer, or may have been: a folder that is gone tells nothing.
+/// Whether an earlier version left a mark that it gave the client the answer; now the journal says so.
 pub(crate) fn answer_was_given(folder: &AttemptFolder) -> bool {
-    match fs::symlink_metadata(folder.path().join(GIVEN)) {
-        Ok(_) => true,
-        Err(error) => error.kind() != io::ErrorKind::NotFound || !folder.path().is_dir(),
-    }
+    fs::symlink_metadata(folder.path().join(GIVEN)).is_ok()
 }
 
 #[cfg(test)]
@@ -303,8 +320,14 @@ mod tests {
     #[test]
     fn an_approval_is_good_for_one_call() {
         let folder = tempfile::tempdir().expect("a folder");
-        let heed =
-            |id: &str, command: &str| heed_by(&orders(), folder.path(), &message(id, command)).expect("an answer");
+        let mut given = 0;
+        let mut give = || {
+            given += 1;
+            Ok(if given == 1 { Gave::Now } else { Gave::Before })
+        };
+        let mut heed = |id: &str, command: &str| {
+            heed_by(&orders(), folder.path(), &message(id, command), &mut give).expect("an answer")
+        };
         assert_eq!(heed("1", "make"), None);
         assert_eq!(heed("2", "git push origin"), Some(CallReply::Allow));
         assert_eq!(heed("3", "git push --force"), Some(CallReply::Deny("never".to_owned())));
@@ -312,9 +335,9 @@ mod tests {
         assert!(matches!(heed("5", "git push other"), Some(CallReply::Deny(why)) if why.contains("one at a time")));
         let mut of_another = message("6", "git push other");
         of_another["agent_id"] = json!("sub");
-        assert!(matches!(heed_by(&orders(), folder.path(), &of_another), Ok(Some(CallReply::Deny(_)))));
+        assert!(matches!(heed_by(&orders(), folder.path(), &of_another, &mut give), Ok(Some(CallReply::Deny(_)))));
         let attempt = AttemptFolder::at(folder.path().to_owned());
-        assert!(answer_was_given(&attempt));
+        assert_eq!(given, 2, "once for each time that the approved call is to be made");
         let left = left(&attempt);
         assert_eq!(left.asked["4"], orders().approved.expect("a digest"));
         assert_eq!(left.refused.iter().collect::<Vec<_>>(), ["3", "5", "6"]);
@@ -328,8 +351,6 @@ mod tests {
         assert!(heed(folder.path(), &asking, &message("1", "make")).is_err(), "another attempt's folder");
         let attempt = AttemptFolder::new(folder.path(), &RunId::new("r"), &PhaseId::new("p"), Attempt(1));
         assert!(heed(attempt.path(), &asking, &message("1", "make")).is_err(), "no store");
-        assert!(heed_by(&orders(), folder.path(), &Value::Null).is_err(), "no message");
-        assert!(!answer_was_given(&AttemptFolder::at(folder.path().to_owned())));
-        assert!(answer_was_given(&AttemptFolder::at(folder.path().join("gone"))));
+        assert!(heed_by(&orders(), folder.path(), &Value::Null, &mut || Ok(Gave::Now)).is_err(), "no message");
     }
 }

@@ -81,6 +81,7 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::ApprovalAnswered { .. }
         | Event::CallAsked { .. }
         | Event::CallAnswered { .. }
+        | Event::CallAnswerGiven { .. }
         | Event::Reported { .. }
         | Event::PhaseFailed { .. }
         | Event::RetryScheduled { .. }

@@ -17,7 +17,7 @@ pub(crate) struct LookBeside<T> {
 
 impl<T: Send + 'static> LookBeside<T> {
     /// The look is told by the flag that nobody wants to know any more.
-    pub(crate) fn begin(look: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
+    pub(crate) fn begin(look: impl FnOnce(&Arc<AtomicBool>) -> T + Send + 'static) -> Self {
         let given_up = Arc::new(AtomicBool::new(false));
         let flag = given_up.clone();
         // Without a pipe its end is noticed at the next look at everything.

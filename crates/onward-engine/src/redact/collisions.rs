@@ -54,6 +54,7 @@ fn names_in(posted: &Posted) -> NamesIn<'_> {
         | Posted::SessionEnd
         | Posted::Replan { .. }
         | Posted::Answer { .. }
+        | Posted::GiveCallAnswer { .. }
         | Posted::Share { .. }
         | Posted::Archive
         | Posted::Pause

@@ -185,6 +185,7 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         | Posted::Archive
         | Posted::Pause
         | Posted::Cancel
+        | Posted::GiveCallAnswer { .. }
         | Posted::SettleReplan { .. }) => plain,
     }
 }

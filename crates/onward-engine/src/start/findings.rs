@@ -236,6 +236,7 @@ impl Onward {
         findings.retain(|finding| !is_doubt_of_what_is_gone(finding, revised));
         findings.extend(resume::approvals_taken(run, revised));
         findings.extend(resume::files_came_in(run, revised));
+        findings.extend(resume::worktrees_left(run, revised));
         findings.extend(resume::markers::findings(run, &one.marks));
         findings.extend(stale::findings(run, revised, &one.seen, &again));
         if files == FilesNow::AsTheyAre {

@@ -3,10 +3,13 @@
 //! Work that may hang (git, a probe, the hash of a large file) asks here whether anybody still wants to know, and gives up once
 //! nobody does. So a stop takes seconds whatever hangs. What gives up leaves no fact behind: the next start does it again.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+
+use signal_hook::consts::SIGTERM;
 
 use super::signals;
 use crate::error::{Error, Result};
@@ -22,9 +25,29 @@ pub fn signal() -> Option<i32> {
     signals::last()
 }
 
+thread_local! {
+    /// Set when nobody wants the result of this thread any more.
+    static GIVEN_UP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread takes the flag for a wish to stop as well.
+pub(crate) fn heed_in_this_thread(flag: Option<Arc<AtomicBool>>) {
+    GIVEN_UP.set(flag);
+}
+
+/// The flag that this thread heeds, for a thread that works for it.
+pub(crate) fn heeded_in_this_thread() -> Option<Arc<AtomicBool>> {
+    GIVEN_UP.with_borrow(Clone::clone)
+}
+
+fn given_up() -> Option<i32> {
+    let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+    GIVEN_UP.with_borrow(|flag| flag.as_ref().is_some_and(is_set)).then_some(SIGTERM)
+}
+
 /// The same for whoever would give up; none within what is to be finished, as long as there is time for that.
 pub fn asked() -> Option<i32> {
-    signal().filter(|_| WHOLES.load(Ordering::SeqCst) == 0 || no_time_is_left())
+    signal().or_else(given_up).filter(|_| WHOLES.load(Ordering::SeqCst) == 0 || no_time_is_left())
 }
 
 /// Whether what is to be finished had its time.
@@ -34,7 +57,9 @@ fn no_time_is_left() -> bool {
 
 /// How long at most whoever waits beside [`fd`] may wait before it asks again.
 pub(crate) fn look_every() -> Option<Duration> {
-    (signals::stop_asked().is_some() && WHOLES.load(Ordering::SeqCst) > 0).then_some(WHOLE_LOOK_EVERY)
+    let heeds_a_flag = GIVEN_UP.with_borrow(Option::is_some);
+    let waits_for_a_whole = signals::stop_asked().is_some() && WHOLES.load(Ordering::SeqCst) > 0;
+    (heeds_a_flag || waits_for_a_whole).then_some(WHOLE_LOOK_EVERY)
 }
 
 /// How many things are under way that are to be finished all the same.

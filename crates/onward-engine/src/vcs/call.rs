@@ -182,7 +182,11 @@ impl GitCall {
                 scope.spawn(move || Patient::new(stdin, until).write_all(&input));
             }
             let said = scope.spawn(move || stderr.map(|pipe| read_all(Patient::new(pipe, until))).unwrap_or_default());
-            let code = scope.spawn(|| self.wait(&mut child));
+            let heeded = stop::heeded_in_this_thread();
+            let code = scope.spawn(|| {
+                stop::heed_in_this_thread(heeded);
+                self.wait(&mut child)
+            });
             let mut from = BufReader::with_capacity(OUTPUT_PIECE_BYTES, stdout);
             let read = read(&mut from);
             // Whoever stopped reading early must not leave git waiting to be read.

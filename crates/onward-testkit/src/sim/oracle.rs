@@ -215,6 +215,7 @@ impl Oracle {
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }
             | Event::PlanningPaid { .. }
+            | Event::CallAnswerGiven { .. }
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
             | Event::SnapshotTaken(_)

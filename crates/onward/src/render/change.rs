@@ -90,6 +90,7 @@ impl ChangeLines {
             | Event::ApprovalAnswered { .. }
             | Event::CallAsked { .. }
             | Event::CallAnswered { .. }
+            | Event::CallAnswerGiven { .. }
             | Event::Reported { .. } => external_phases::line(&recorded.event, run),
             Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }

@@ -234,6 +234,45 @@ fn an_agent_approves_nothing_by_a_file() {
     assert!(waiting_call(&project).is_some());
 }
 
+/// The agent deletes everything about its calls in the folder of its attempt after an approved one was made, and wants the same again:
+/// in this attempt and, killed there, in the next. The answer was good for one, and a person is asked.
+#[test]
+fn an_agent_forgets_no_answer_by_deleting_files() {
+    let forget = "rm -rf .onward/attempts/*/build/*/calls*";
+    let again = format!("init s1; call t1 'deploy now'; {forget}; call t2 'deploy now'; done_\n");
+    let killed = format!("init s1; call t2 'deploy now'; {forget}; kill -9 $$\n");
+    let project = with_agent(PLAN, &[ASKS, &again, &killed, "init s1; call t3 'deploy now'; done_\n"]);
+    project.command(["run"]).expect(15);
+    project.command(["approve", "@", "build", "--resume"]).expect(15);
+    assert_eq!(in_home(&project, "deployed"), "now\n", "made once for one answer");
+    project.command(["approve", "@", "build", "--resume"]).expect(1);
+    assert_eq!(in_home(&project, "deployed"), "now\nnow\n");
+    project.command(["resume"]).expect(15);
+    assert_eq!(in_home(&project, "deployed"), "now\nnow\n", "the next attempt has no answer left");
+    assert!(calls(&project)[3].contains("nobody knows"), "{}", calls(&project)[3]);
+    let events = project.command(["log", "--events", "--json"]).expect(0).out;
+    assert_eq!(events.matches("\"call_answer_given\"").count(), 2, "{events}");
+}
+
+/// The driver alone is killed while its agent is on the way to the approved call. Nobody drives when the client asks: the hook itself puts
+/// on record that the answer is given. The call is made once, and whoever comes next takes its end.
+#[test]
+fn an_orphan_makes_its_approved_call() {
+    let project = with_agent(PLAN, &[ASKS, "init s1; hold; call t1 'deploy now'; done_\n"]);
+    project.command(["run"]).expect(15);
+    project.command(["approve", "@", "build"]).expect(0);
+    let driver = project.start(["resume"]);
+    wait_until("the client", || (calls(&project).len() == 2).then_some(()));
+    driver.kill();
+    project.write(project.home().join("go-on"), "");
+    wait_until("the call", || (in_home(&project, "deployed") == "now\n").then_some(()));
+    project.command(["run", "--resume"]).expect(0);
+    assert_eq!((in_home(&project, "deployed").as_str(), calls(&project).len()), ("now\n", 2));
+    project.ran_once(["after"]);
+    let events = project.command(["log", "--events", "--json"]).expect(0).out;
+    assert_eq!(events.matches("\"call_answer_given\"").count(), 1, "{events}");
+}
+
 /// The hook is told of another attempt than the one whose folder it has: nothing passes, also not what nobody would be asked about.
 #[test]
 fn without_what_is_on_record_the_hook_lets_nothing_pass() {

@@ -175,7 +175,8 @@ fn a_phase_that_is_no_agents_any_more() {
     assert_eq!(deployed(&project), "");
 }
 
-/// A rewind to before the phase forgets the call; an answer to it comes too late, and what the agent wants then is asked about anew.
+/// A rewind to before the phase forgets the call, and the yes to it that nobody has heard yet; an answer to it comes too late, and what
+/// the agent wants then is asked about anew.
 #[test]
 fn taken_back_while_a_call_waits() {
     let plan = PLAN
@@ -186,6 +187,7 @@ fn taken_back_while_a_call_waits() {
     project.write(project.home().join("agent/step-any"), ANY);
     project.command(["run"]).expect(15);
     let first = call_id(&project);
+    project.command(["approve", "@", "build", "--call", &first]).expect(0);
     let log = project.command(["log", "--json"]).json();
     let checkpoints = log["checkpoints"].as_array().expect("checkpoints").clone();
     let after_first = checkpoints.iter().find(|one| one["phase"] == "first").expect("a checkpoint of first");

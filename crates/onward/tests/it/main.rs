@@ -87,6 +87,7 @@ mod trust;
 mod typed;
 mod untrusted_settings;
 mod vanished_store;
+mod worktree_edits;
 mod worktrees;
 
 /// The library that gives a program another clock.

@@ -49,6 +49,7 @@ impl Run {
             Event::CallAnswered { phase, answer, by, reason } => {
                 self.call_answered(phase, GivenAnswer { is: *answer, by: by.clone(), reason: reason.clone() });
             }
+            Event::CallAnswerGiven { phase, .. } => self.call_answer_given(phase),
             Event::Reported { phase, report, .. } => self.reported(phase, report, at),
             Event::LimitHit(hit) => self.limit_hit(hit, at),
             Event::RunPaused { reason, until } => self.paused(*reason, *until),

@@ -137,7 +137,8 @@ pub(super) fn next(
     now: Timestamp,
 ) -> Option<Event> {
     let stopping = run.stop.is_some_and(|(by, _)| by != StopRequest::Pause);
-    let call = CallEnd { outcome: &end.outcome, agent: Some(ended), answer_given: end.answer_given };
+    let answer_given = end.answer_given || agent_calls::was_given(state);
+    let call = CallEnd { outcome: &end.outcome, agent: Some(ended), answer_given };
     let not_taken = agent_calls::was_not_taken(state.agent.as_deref(), call);
     if not_taken || hands_off(&ended.how, state.agent.as_deref()) {
         // The next attempt begins a new session. It is no retry, and waits for nothing.

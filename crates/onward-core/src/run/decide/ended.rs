@@ -47,7 +47,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         agent: agents::account(state, end),
         said: last_line(phase, end),
         damage: end.damage.clone(),
-        answer_given: end.answer_given && agents::has_an_answer(state),
+        answer_given: (end.answer_given || agent_calls::was_given(state)) && agents::has_an_answer(state),
     };
     let next = match &end.outcome {
         // It asked for another plan while it worked. That one comes first, whatever it says now.

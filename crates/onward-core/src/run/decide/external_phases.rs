@@ -108,6 +108,20 @@ fn about_a_call(
     }
 }
 
+/// Uses up the answer to a tool call: it is good for one call of the attempt that is at work.
+pub(super) fn give_call_answer(run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Vec<Event>, Refusal> {
+    let (_, state) = found(run, id)?;
+    let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
+    if state.attempt.as_ref().is_none_or(|at_work| at_work.number != attempt) {
+        return no(format!("attempt {attempt} of phase {id} is not under way"));
+    }
+    let open = state.agent.as_deref().and_then(|agent| agent.calls.open.as_ref());
+    if open.is_some_and(|call| call.answer.is_some() && !call.given) {
+        return Ok(vec![Event::CallAnswerGiven { phase: id.clone(), attempt }]);
+    }
+    no(format!("no answer to a call of phase {id} is left to be given"))
+}
+
 pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let (phase, state) = found(run, id)?;
     if as_external(phase).is_none() {

@@ -46,6 +46,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             let said = external_phases::PersonSaid { choice, by, reason: reason.as_deref(), call: call.as_deref() };
             external_phases::answer(run, phase, said)
         }
+        Posted::GiveCallAnswer { phase, attempt } => external_phases::give_call_answer(run, phase, *attempt),
         Posted::Report { phase, by, says, complexity } => {
             let mut events = external_phases::report(run, phase, by, says, now)?;
             events.extend(complexity.and_then(|figure| replan::too_complex(run, phase, says, figure)));
