@@ -8,8 +8,8 @@ use onward_core::checkpoint::Trigger;
 use onward_core::config::Config;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::retention::{
-    CheckpointFacts, KeepCount, LOGS_KEPT, LogFacts, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan,
-    RunAges, RunFacts, plan as plan_at,
+    CheckpointFacts, KeepAge, KeepCount, LOGS_KEPT, LogFacts, Moment, Policy, PruneConsent, PruneItem, PruneLine,
+    PrunePlan, RunAges, RunFacts, RunRetention, plan as plan_at,
 };
 use onward_core::run::RunStatus;
 use proptest::prelude::*;
@@ -56,6 +56,8 @@ fn run(id: &str, status: RunStatus, days: i64) -> RunFacts {
         project: "app".to_owned(),
         status,
         updated_at: days_ago(days),
+        arrived_at: None,
+        keep: RunRetention::default(),
         unfinished: matches!(status, RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed),
         unreadable: None,
         forked_to: None,
@@ -232,6 +234,55 @@ fn the_last_output_of_a_phase_stays() {
     let with = |status| RunFacts { logs: vec![log(1, false), log(2, true)], ..run("r", status, 1) };
     assert_eq!(deleted(&keeping(&[]), &[with(RunStatus::Interrupted)]), ["r/build/1"]);
     assert_eq!(deleted(&keeping(&[]), &[with(RunStatus::Running)]), Vec::<String>::new());
+}
+
+// ---- what a plan says ----
+
+fn days(count: u64) -> KeepAge {
+    KeepAge::For(Duration::from_hours(24 * count))
+}
+
+/// Runs of plans that say how long they are kept. That goes before the usual ages, but not before the word of whoever prunes; an
+/// archived run goes no sooner than any of them says.
+#[test]
+fn a_plan_says_how_long_its_runs_are_kept() {
+    let kept = |status, age, succeeded, failed| {
+        let keep = RunRetention { succeeded, failed, ..RunRetention::default() };
+        RunFacts { keep, unfinished: false, ..run("r", status, age) }
+    };
+    let goes = |run: &RunFacts| !deleted(&keeping(&[]), std::slice::from_ref(run)).is_empty();
+    let forever = Some(KeepAge::Forever);
+    let cases = [
+        (kept(RunStatus::Completed, 8, Some(days(7)), None), true),
+        (kept(RunStatus::Completed, 6, Some(days(7)), None), false),
+        (kept(RunStatus::Completed, 89, Some(days(90)), None), false),
+        (kept(RunStatus::Completed, 999, forever, None), false),
+        (kept(RunStatus::Failed, 8, Some(days(7)), None), false),
+        (kept(RunStatus::Failed, 8, None, Some(days(7))), true),
+        (kept(RunStatus::Archived, 8, Some(days(7)), Some(days(7))), false),
+        (kept(RunStatus::Archived, 31, Some(days(7)), Some(days(7))), true),
+        (kept(RunStatus::Archived, 31, Some(days(7)), Some(days(90))), false),
+        (kept(RunStatus::Interrupted, 8, forever, forever), true),
+    ];
+    for (run, expected) in &cases {
+        assert_eq!(goes(run), *expected, "{run:?}");
+    }
+    let policy = keeping(&[]).only_older_than(Duration::from_hours(10 * 24));
+    assert_eq!(deleted(&policy, &[kept(RunStatus::Completed, 11, forever, None)]), ["r"]);
+}
+
+/// A run that was over long ago was imported a week ago. Whoever prunes may delete it; by itself it stays as long as one that ended
+/// on that day.
+#[test]
+fn old_work_that_has_just_arrived_does_not_go_by_itself() {
+    for status in [RunStatus::Completed, RunStatus::Archived] {
+        let arrived = |days| RunFacts { arrived_at: Some(days_ago(days)), ..run("r", status, 400) };
+        let plan = plan_of(&keeping(&[]), &[arrived(7)], now());
+        assert_eq!(line(&plan, "r").consent, Some(PruneConsent::Asked), "{plan:?}");
+        assert!(line(&plan, "r").reason.contains("imported 7 d ago"), "{plan:?}");
+        let plan = plan_of(&keeping(&[]), &[arrived(31)], now());
+        assert_eq!(line(&plan, "r").consent, Some(PruneConsent::Standing), "{plan:?}");
+    }
 }
 
 // ---- what is never deleted ----
@@ -462,9 +513,12 @@ fn a_store() -> impl Strategy<Value = Vec<RunFacts>> {
     })
 }
 
+fn a_count() -> impl Strategy<Value = KeepCount> {
+    prop_oneof![Just(KeepCount::All), (0_u32..4).prop_map(KeepCount::Newest)]
+}
+
 fn a_policy() -> impl Strategy<Value = Policy> {
-    let keep = prop_oneof![Just(KeepCount::All), (0_u32..4).prop_map(KeepCount::Newest)];
-    proptest::collection::vec(keep, Trigger::ALL.len()).prop_map(|keep| {
+    proptest::collection::vec(a_count(), Trigger::ALL.len()).prop_map(|keep| {
         let keep: BTreeMap<Trigger, KeepCount> = Trigger::ALL.into_iter().zip(keep).collect();
         Policy { keep, ..unlimited() }
     })
@@ -515,6 +569,20 @@ proptest! {
         there.sort_unstable();
         prop_assert_eq!(listed, there);
         prop_assert!(plan.delete.iter().chain(&plan.keep).all(|line| !line.reason.is_empty()));
+    }
+
+    /// A plan that says it is as good as a configuration that says it, of the triggers that it names and no others.
+    #[test]
+    fn counts_of_a_plan_go_before_those_of_the_configuration(
+        policy in a_policy(),
+        run in a_run(),
+        said in proptest::collection::btree_map(proptest::sample::select(Trigger::ALL.to_vec()), a_count(), 0..4),
+    ) {
+        let mut configured = policy.clone();
+        configured.keep.extend(said.clone());
+        let keep = RunRetention { checkpoints: said, ..RunRetention::default() };
+        let by_plan = deleted(&policy, &[RunFacts { keep, ..run.clone() }]);
+        prop_assert_eq!(by_plan, deleted(&configured, &[run]));
     }
 
     #[test]

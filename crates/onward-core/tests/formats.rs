@@ -4,7 +4,10 @@
 mod dice;
 
 use jiff::Timestamp;
-use onward_core::checkpoint::{Checkpoint, FileFormat};
+use onward_core::checkpoint::{
+    AgentConflict, AgentMessage, AgentOutput, Checkpoint, FileFormat, KeyDecision, KnowledgeEntry, KnowledgeState,
+    Sections,
+};
 use onward_core::formats::{self, BadFile, TakenRun};
 use onward_core::id::RunId;
 use onward_core::input::Input;
@@ -385,6 +388,81 @@ proptest! {
             let sections = if format == FileFormat::Workflow { &sections[..] } else { &sections[..2] };
             prop_assert_eq!(held(&first, sections, &finished), held(&second, sections, &finished), "{:?}", format);
         }
+    }
+}
+
+/// Sections as our own verbs fill them: messages, conflicts, knowledge and decisions with all that is said in them, outputs of agents.
+fn told_sections() -> impl Strategy<Value = Sections> {
+    let each = proptest::collection::vec((WORDS, WORDS, any::<u8>(), any::<bool>()), 0..4);
+    (each.clone(), each.clone(), each.clone(), each.clone(), each).prop_map(|(sent, fought, known, decided, given)| {
+        let time = |minute: u8| moment(minute).parse::<Timestamp>().ok();
+        let some = |text: &str| Some(text.to_owned());
+        let numbered = |word: &str, at: usize| format!("{word}-{at}");
+        let message = |(at, (from, body, minute, waits)): (usize, &(String, String, u8, bool))| AgentMessage {
+            id: numbered("MSG", at),
+            kind: some("request"),
+            from: some(from),
+            to: some("*"),
+            body: some(body),
+            sent_at: time(*minute),
+            acknowledged_by: vec![from.clone()],
+            pending: !waits,
+            awaits_response: *waits,
+            priority: some("high"),
+            correlation: (at > 0).then(|| numbered("MSG", at - 1)),
+        };
+        let conflict = |(at, (topic, text, minute, over)): (usize, &(String, String, u8, bool))| AgentConflict {
+            id: numbered("CONF", at),
+            between: vec!["a".to_owned(), "b".to_owned()],
+            topic: some(topic),
+            started_at: time(*minute),
+            rounds: vec![text.clone()],
+            resolution: over.then(|| text.clone()),
+            resolved_at: time(*minute).filter(|_| *over),
+        };
+        let entry = |(at, (title, body, minute, new)): (usize, &(String, String, u8, bool))| KnowledgeEntry {
+            id: numbered("KE", at),
+            kind: some("fact"),
+            title: some(title),
+            body: some(body),
+            added_at: time(*minute),
+            state: if *new { KnowledgeState::Captured } else { KnowledgeState::Injected },
+        };
+        let decision = |(text, by, minute, told): &(String, String, u8, bool)| KeyDecision {
+            text: text.clone(),
+            at: time(*minute).filter(|_| *told),
+            by: told.then(|| by.clone()),
+        };
+        let output = |(at, (summary, location, minute, _)): (usize, &(String, String, u8, bool))| {
+            let output = AgentOutput { completed_at: time(*minute), summary: some(summary), location: some(location) };
+            (numbered("agent", at), [("task".to_owned(), output)].into())
+        };
+        Sections {
+            messages: sent.iter().enumerate().map(message).collect(),
+            conflicts: fought.iter().enumerate().map(conflict).collect(),
+            knowledge: known.iter().enumerate().map(entry).collect(),
+            decisions: decided.iter().map(decision).collect(),
+            agents: given.iter().enumerate().map(output).collect(),
+            ..Sections::default()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A run of our own has sections that no seed's file has: the folder form keeps all of them, the pipeline's what was decided.
+    #[test]
+    fn sections_of_our_own_come_back(told in told_sections(), document in pipelines()) {
+        let mut taken = read(&document);
+        taken.step.imported.sections = told;
+        let first = begun(&taken);
+        let all = ["agents", "messages", "knowledge", "context/decisions"];
+        let second = begun(&read(&own(&first, FileFormat::Crunch)));
+        prop_assert_eq!(held(&first, &all, &[]), held(&second, &all, &[]));
+        let second = begun(&read(&own(&first, FileFormat::PipelineState)));
+        let decided = |run: &Run| run.sections().decisions.iter().map(|it| it.text.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(decided(&first), decided(&second));
     }
 }
 

@@ -6,6 +6,7 @@ use onward_core::checkpoint::Trigger;
 use onward_core::config::{self, Config};
 use onward_core::diagnostic::Code;
 use onward_core::plan::{Plan, parse};
+use onward_core::retention::{KeepAge, KeepCount, RunRetention};
 
 const HYPHENS: &str = r#"onward: 1
 name: spelled
@@ -50,6 +51,32 @@ fn keys_in_either_spelling_are_one_plan() {
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
     let one = config::merge(&[("x".to_owned(), parsed.layer)]);
     assert_eq!(one.resume_max_age(), std::time::Duration::from_hours(48));
+}
+
+/// A plan says how many checkpoints are kept: one count for all triggers, or a mapping in either spelling, with the ages of its runs.
+#[test]
+fn a_plan_says_what_is_kept() {
+    let kept =
+        |value: &str| plan(&format!("onward: 1\ncheckpoint: {{ keep: {value} }}\nphases: {{ a: {{ run: x }} }}")).keep;
+    for (value, count) in
+        [("3", KeepCount::Newest(3)), ("all", KeepCount::All), ("-1", KeepCount::All), ("none", KeepCount::Newest(0))]
+    {
+        let expected = Trigger::ALL.into_iter().map(|trigger| (trigger, count)).collect();
+        assert_eq!(kept(value), RunRetention { checkpoints: expected, ..RunRetention::default() }, "{value}");
+    }
+    let day = |count: u64| KeepAge::For(std::time::Duration::from_hours(24 * count));
+    let expected = RunRetention {
+        checkpoints: [(Trigger::PhaseTransition, KeepCount::All), (Trigger::BatchComplete, KeepCount::Newest(2))]
+            .into(),
+        succeeded: Some(day(7)),
+        failed: Some(KeepAge::Forever),
+    };
+    assert_eq!(kept("{ phase-transition: all, batch-complete: 2, succeeded-run: 7d, failed-run: forever }"), expected);
+    assert_eq!(kept("{ phase_transition: -1, batch_complete: 2, succeeded_run: 1w, failed_run: forever }"), expected);
+    for wrong in ["{ manual: 7d }", "{ succeeded-run: 10 }", "{ phase-end: 1 }", "-2", "some"] {
+        let parsed = parse(&format!("onward: 1\ncheckpoint: {{ keep: {wrong} }}\nphases: {{ a: {{ run: x }} }}"));
+        assert!(parsed.plan.is_none(), "{wrong} is taken");
+    }
 }
 
 /// A plan lists the triggers that take a checkpoint, or switches some of them. It counts over the configuration; where that wants no

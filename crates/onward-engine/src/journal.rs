@@ -1,11 +1,13 @@
 //! Events as bytes, and the fold of what is stored.
 
+use jiff::Timestamp;
 use onward_core::checkpoint::{self, CheckpointMeta, NewCheckpointDocument, PatchDebt};
+use onward_core::config::Compression;
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
 use onward_core::read_back::{self, Part};
 use onward_core::run::{self, Run, cache};
-use onward_core::view;
+use onward_core::view::{self, Summary};
 use onward_store::{Chain, NewCheckpoint, NewEvent, Record, Store, StoredContent};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -161,7 +163,21 @@ pub(crate) fn load_whole(store: &mut dyn Store, run: &RunId) -> Result<Run> {
 }
 
 pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {
-    serde_json::to_vec(&view::summary(run)).expect("a summary has only string keys")
+    bytes_of(&view::summary(run))
+}
+
+/// The same of a run that was imported at this moment.
+pub(crate) fn summary_of_arrival(run: &Run, arrived_at: Timestamp) -> Vec<u8> {
+    bytes_of(&Summary { arrived_at: Some(arrived_at), ..view::summary(run) })
+}
+
+fn bytes_of(summary: &Summary) -> Vec<u8> {
+    serde_json::to_vec(summary).expect("a summary has only string keys")
+}
+
+/// Whether what the run stores is compressed, where its plan has a word on it.
+pub(crate) fn compression(run: &Run) -> Option<Compression> {
+    run.plan().compress.map(Compression::from)
 }
 
 pub(crate) fn stored(taken: &NewCheckpointDocument) -> NewCheckpoint {

@@ -66,11 +66,13 @@ pub(crate) fn go_by(compression: Compression) {
     COMPRESSING.store(compression == Compression::On, Ordering::Relaxed);
 }
 
+/// The form of content of which nobody says anything else.
+pub(crate) fn compression() -> Compression {
+    if COMPRESSING.load(Ordering::Relaxed) { Compression::On } else { Compression::Off }
+}
+
 /// Wraps a value compressed, if that saves at least an eighth; otherwise as it is.
 pub(crate) fn compressed(value: &[u8]) -> Vec<u8> {
-    if !COMPRESSING.load(Ordering::Relaxed) {
-        return plain(value);
-    }
     match compress(value) {
         Ok(small) if small.len() + 8 < value.len() - value.len() / 8 => {
             wrap(COMPRESSED, &[&(value.len() as u64).to_le_bytes(), &small])

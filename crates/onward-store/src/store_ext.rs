@@ -25,7 +25,7 @@ pub trait StoreExt: Store {
 
     /// Adds the whole document of a checkpoint that was stored as a patch.
     fn put_keyframe(&mut self, checkpoint: &CheckpointId, document: Vec<u8>) -> Result<KeyframeKept, StoreError> {
-        self.put_derived(Derived::Keyframe { checkpoint: checkpoint.clone(), document })
+        self.put_derived(Derived::Keyframe { checkpoint: checkpoint.clone(), document, compression: None })
     }
 
     /// Keeps the caller's own form of a journal up to `seq`.

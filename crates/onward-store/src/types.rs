@@ -1,6 +1,7 @@
 //! The types that go into a store and come out of it.
 
 use jiff::Timestamp;
+use onward_core::config::Compression;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 use crate::error::Damage;
@@ -30,6 +31,8 @@ pub struct Entry {
     pub status: String,
     /// Replaces the summary with which the run is listed.
     pub summary: Vec<u8>,
+    /// Whether its values are compressed; none: as this process does with all it stores.
+    pub compression: Option<Compression>,
 }
 
 /// How long an attempt took, in words of the caller's: what the event at `seq` tells, to be asked for without reading journals.
@@ -198,7 +201,7 @@ pub struct StoredCheckpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Derived {
     /// The whole document of a checkpoint that was stored as a patch: reading starts there from now on.
-    Keyframe { checkpoint: CheckpointId, document: Vec<u8> },
+    Keyframe { checkpoint: CheckpointId, document: Vec<u8>, compression: Option<Compression> },
     /// The caller's own form of the journal up to `seq`, in place of the one it kept before. Only the newest is kept. A position
     /// that the journal does not have is refused as `BadEntry`.
     Fold { run: RunId, seq: Seq, version: u32, bytes: Vec<u8> },

@@ -100,6 +100,15 @@ pub enum Compression {
     Off,
 }
 
+impl From<Switch> for Compression {
+    fn from(switch: Switch) -> Self {
+        match switch {
+            Switch::On => Self::On,
+            Switch::Off => Self::Off,
+        }
+    }
+}
+
 /// The setting for a store on a network file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNetwork {

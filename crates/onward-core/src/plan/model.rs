@@ -11,6 +11,7 @@ use crate::document::word::words;
 use super::freshness::{Freshness, Issue};
 use crate::expression::Condition;
 use crate::id::PhaseId;
+use crate::retention::RunRetention;
 
 use super::keys::BUILT_IN_AGENTS;
 use super::parts::{
@@ -76,6 +77,12 @@ pub struct Plan {
     /// Triggers of checkpoints that the plan switches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub triggers: BTreeMap<Trigger, Switch>,
+    /// How long its runs and their checkpoints are kept, as far as the plan says it.
+    #[serde(default, skip_serializing_if = "RunRetention::is_empty")]
+    pub keep: RunRetention,
+    /// Whether what its runs store is compressed, where the plan says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Switch>,
     /// Agents that work on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub team: Vec<NamedMember>,
@@ -427,6 +434,8 @@ impl Plan {
             paths: BTreeMap::new(),
             mirror: None,
             triggers: BTreeMap::new(),
+            keep: RunRetention::default(),
+            compress: None,
             team: Vec::new(),
             notices: Vec::new(),
             requires: Vec::new(),
@@ -437,6 +446,12 @@ impl Plan {
 
     pub fn phase(&self, id: &PhaseId) -> Option<&Phase> {
         self.phases.iter().find(|phase| &phase.id == id)
+    }
+
+    /// Whether it says anything under `checkpoint`.
+    pub(crate) fn says_of_checkpoints(&self) -> bool {
+        let kept = !self.keep.is_empty() || self.compress.is_some();
+        kept || self.git_commit.is_some() || self.mirror.is_some() || !self.triggers.is_empty()
     }
 
     /// Tasks of a phase that were open when the plan was read.

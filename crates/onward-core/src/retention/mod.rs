@@ -8,7 +8,7 @@ mod size;
 
 pub use clock::{ClockNote, ClockReading, ClockVerdict, judge_clock};
 pub use model::{
-    CheckpointFacts, KeepCount, LOGS_KEPT, LogFacts, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan,
-    RunAges, RunFacts,
+    CheckpointFacts, KeepAge, KeepCount, LOGS_KEPT, LogFacts, Moment, Policy, PruneConsent, PruneItem, PruneLine,
+    PrunePlan, RunAges, RunFacts, RunRetention,
 };
 pub use plan::plan;

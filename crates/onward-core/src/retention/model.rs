@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
@@ -52,11 +53,39 @@ impl From<Timestamp> for Moment {
 }
 
 /// How many checkpoints of one run, trigger and phase stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum KeepCount {
     All,
     /// 0 keeps none.
     Newest(u32),
+}
+
+/// How long one run and its checkpoints are kept, as far as its plan says it. That goes before the policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRetention {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checkpoints: BTreeMap<Trigger, KeepCount>,
+    /// Once it is completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub succeeded: Option<KeepAge>,
+    /// Once it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<KeepAge>,
+}
+
+impl RunRetention {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How long after its last change a run goes. In their order the longer is the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepAge {
+    For(Duration),
+    Forever,
 }
 
 /// How long after their last change runs go.
@@ -83,6 +112,10 @@ pub struct RunFacts {
     /// As it is, not as the journal has it: `Running` only if a driver lives. Such a run is never deleted.
     pub status: RunStatus,
     pub updated_at: Timestamp,
+    /// When it was imported, if nothing happened to it since.
+    pub arrived_at: Option<Timestamp>,
+    /// As its plan says.
+    pub keep: RunRetention,
     /// A later start could go on with it; so it is with a failed one, too.
     pub unfinished: bool,
     /// Why it cannot be read. Such a run stays: it may be all that is left.

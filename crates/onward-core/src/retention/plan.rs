@@ -1,7 +1,7 @@
 //! The rules of retention.
 //!
 //! Checkpoints go by count: of every run, trigger and phase the newest stay; those of batches are counted by the wave. Runs go
-//! by age, and take their checkpoints along. Where there is a limit of size, the oldest checkpoints go next. Above all of it stands what is never deleted: what a person named, what cannot be read, the newest
+//! by age, and take their checkpoints along. What the plan of a run says about either goes before the policy. Where there is a limit of size, the oldest checkpoints go next. Above all of it stands what is never deleted: what a person named, what cannot be read, the newest
 //! checkpoint from which a run can go on, and the newest run of its kind that can go on.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::model::{
-    CheckpointFacts, KeepCount, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan, RunFacts,
+    CheckpointFacts, KeepAge, KeepCount, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan, RunFacts,
 };
 use super::{clock, size};
 use crate::checkpoint::Trigger;
@@ -90,7 +90,7 @@ impl PrunePlan {
         for checkpoint in newest_first {
             let fate = match exempt(checkpoint) {
                 Some(reason) => PruneFate::Stays(reason),
-                None => match fate_of_checkpoint(policy, checkpoint, last_good, &mut counted) {
+                None => match fate_of_checkpoint((policy, run), checkpoint, last_good, &mut counted) {
                     PruneFate::Goes(reason, consent) => match is_young(policy, checkpoint, clock, now) {
                         Some(young) => PruneFate::Stays(young),
                         None => PruneFate::Goes(reason, consent),
@@ -154,14 +154,12 @@ fn of_run(
     clock: Option<&str>,
     now: Timestamp,
 ) -> PruneFate {
-    let (limit, word, consent) = match run.status {
+    let (word, consent) = match run.status {
         RunStatus::Running => return PruneFate::Stays("it is running".to_owned()),
-        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => {
-            (policy.runs.unfinished, "unfinished", PruneConsent::Asked)
-        }
-        RunStatus::Failed => (policy.runs.ended, "failed", PruneConsent::Asked),
-        RunStatus::Completed => (policy.runs.ended, "completed", PruneConsent::Standing),
-        RunStatus::Archived => (policy.runs.ended, "archived", PruneConsent::Standing),
+        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => ("unfinished", PruneConsent::Asked),
+        RunStatus::Failed => ("failed", PruneConsent::Asked),
+        RunStatus::Completed => ("completed", PruneConsent::Standing),
+        RunStatus::Archived => ("archived", PruneConsent::Standing),
     };
     if let Some(why) = &run.unreadable {
         return PruneFate::Stays(unreadable(why));
@@ -175,17 +173,44 @@ fn of_run(
     if let Some(fault) = clock {
         return PruneFate::Stays(fault.to_owned());
     }
-    let age = Duration::try_from(now.duration_since(run.updated_at)).unwrap_or_default();
-    let (age_told, limit_told) = (words::duration(age), words::duration(limit));
+    let KeepAge::For(limit) = age_limit(policy, run) else {
+        return PruneFate::Stays(format!("{word}, and its plan keeps such runs forever"));
+    };
+    let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    let age = since(run.updated_at);
+    let told =
+        format!("{word}, last changed {} ago; such runs stay for {}", words::duration(age), words::duration(limit));
     if age < limit {
-        return PruneFate::Stays(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"));
+        return PruneFate::Stays(told);
     }
     match run.checkpoints.iter().find_map(|checkpoint| Some((checkpoint, exempt(checkpoint)?))) {
         Some((checkpoint, reason)) => PruneFate::Stays(format!("it holds {}: {reason}", checkpoint.id)),
-        None => {
-            PruneFate::Goes(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"), consent)
-        }
+        None => match run.arrived_at.map(since).filter(|here| *here < limit) {
+            // Whoever brought old work shall have time to look at it.
+            Some(here) => {
+                let told = format!("{told}; it was imported {} ago", words::duration(here));
+                PruneFate::Goes(told, PruneConsent::Asked)
+            }
+            None => PruneFate::Goes(told, consent),
+        },
     }
+}
+
+/// How long after its last change a run goes: as a person says for this prune, else its plan, else the policy.
+fn age_limit(policy: &Policy, run: &RunFacts) -> KeepAge {
+    let (usual, by_plan) = match run.status {
+        RunStatus::Running | RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => {
+            (policy.runs.unfinished, None)
+        }
+        RunStatus::Failed => (policy.runs.ended, run.keep.failed),
+        RunStatus::Completed => (policy.runs.ended, run.keep.succeeded),
+        // How it had ended is not known any more: it stays for the longest of all that could be meant.
+        RunStatus::Archived => {
+            let usual = KeepAge::For(policy.runs.ended);
+            (policy.runs.ended, run.keep.succeeded.max(run.keep.failed).max(Some(usual)))
+        }
+    };
+    by_plan.filter(|_| policy.older_than.is_none()).unwrap_or(KeepAge::For(usual))
 }
 
 fn unreadable(why: &str) -> String {
@@ -226,7 +251,7 @@ type Counted<'a> = BTreeMap<(Trigger, CountScope<'a>), u32>;
 
 /// It stays if any of its triggers keeps it. `counted` knows the newer ones.
 fn fate_of_checkpoint<'a>(
-    policy: &Policy,
+    rules: (&Policy, &RunFacts),
     checkpoint: &'a CheckpointFacts,
     last_good: Option<&crate::id::CheckpointId>,
     counted: &mut Counted<'a>,
@@ -236,7 +261,7 @@ fn fate_of_checkpoint<'a>(
     for &trigger in &BTreeSet::from_iter(&checkpoint.triggers) {
         let scope = scope(*trigger, checkpoint);
         let newer = counted.entry((*trigger, scope)).or_default();
-        match verdict(policy, *trigger, scope, *newer) {
+        match verdict(rules, *trigger, scope, *newer) {
             Ok(reason) => stays = stays.or(Some(reason)),
             Err(reason) => goes.push(reason),
         }
@@ -265,11 +290,17 @@ fn scope(trigger: Trigger, checkpoint: &CheckpointFacts) -> CountScope<'_> {
     }
 }
 
-/// Whether one stays that has so many newer ones beside it, and why.
-fn verdict(policy: &Policy, trigger: Trigger, scope: CountScope<'_>, newer: u32) -> Result<String, String> {
-    let word = trigger.as_str();
+/// Whether one stays that has so many newer ones beside it, and why. The plan of its run goes before the policy.
+fn verdict(
+    (policy, run): (&Policy, &RunFacts),
+    trigger: Trigger,
+    scope: CountScope<'_>,
+    newer: u32,
+) -> Result<String, String> {
+    let by_plan = run.keep.checkpoints.get(&trigger);
+    let word = format!("{}{}", trigger.as_str(), if by_plan.is_some() { ", by the plan" } else { "" });
     let of = scope.words();
-    match policy.keep.get(&trigger).copied().unwrap_or(KeepCount::All) {
+    match by_plan.or(policy.keep.get(&trigger)).copied().unwrap_or(KeepCount::All) {
         KeepCount::All => Ok(format!("{word}: all stay")),
         KeepCount::Newest(0) => Err(format!("{word}: none stay")),
         KeepCount::Newest(count) if newer < count => Ok(format!("{word}: among the newest {count}{of}")),

@@ -270,7 +270,8 @@ impl Onward {
         };
         started.run = id.clone();
         let actor = actor(&self.project);
-        committer::begin_at(self.store()?, &lease, &started, (&actor, all[0].created_at), &steps)?;
+        let times = (actor.as_str(), all[0].created_at, Some(Timestamp::now()));
+        committer::begin_at(self.store()?, &lease, &started, times, &steps)?;
         drop(lease);
         Ok(id)
     }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::Event;
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
 use onward_core::mutant::{self, Defect};
-use onward_core::retention::{self, CheckpointFacts, Moment, PruneItem, PruneLine, PrunePlan, RunFacts};
+use onward_core::retention::{self, CheckpointFacts, Moment, PruneItem, PruneLine, PrunePlan, RunFacts, RunRetention};
 use onward_core::run::{Run, RunStatus};
 use onward_core::view::{self, Summary};
 use onward_store::listing;
@@ -153,6 +153,8 @@ impl Onward {
             project: summary.project,
             status: view::status_seen(summary.status, driver.as_ref()),
             updated_at: summary.updated_at,
+            arrived_at: summary.arrived_at,
+            keep: summary.keep,
             unfinished: !over,
             unreadable: None,
             forked_to: None,
@@ -308,6 +310,8 @@ fn unreadable_run(row: &RunRow, why: String, checkpoints: Vec<CheckpointFacts>) 
         project: row.run.to_string(),
         status: RunStatus::Interrupted,
         updated_at: Timestamp::UNIX_EPOCH,
+        arrived_at: None,
+        keep: RunRetention::default(),
         unfinished: false,
         unreadable: Some(why),
         forked_to: None,

@@ -302,7 +302,8 @@ fn write(
         other => other?,
     }
     let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
-    let base = Entry { status: status.to_owned(), summary, ..Entry::default() };
+    let compression = run.as_ref().and_then(journal::compression);
+    let base = Entry { status: status.to_owned(), summary, compression, ..Entry::default() };
     let head = append_events(store, &lease, &records, plan.as_deref(), &base)?;
     let head = append_added(store, &lease, head, &added, &base)?;
     // Those first: the next patch is built on the newest one, and that must be the journal's.
@@ -365,7 +366,7 @@ fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCh
     let entry = Entry { checkpoints: vec![new], ..base.clone() };
     let Appended { chain, .. } = store.append(lease, head, entry)?;
     if keyframe_is_due(&chain) {
-        put_keyframe(store, &id)?;
+        put_keyframe(store, &id, base.compression)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use onward_core::event::Recorded;
 use onward_core::id::{RunId, Seq};
 use onward_core::run::{Run, cache};
-use onward_core::view;
+use onward_core::view::{self, Summary};
 use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 use serde_json::Value;
 
@@ -17,6 +17,7 @@ use crate::journal;
 use crate::probe::artifact_copies::{self, Spoilt};
 use crate::project::Project;
 use crate::queries::runs::NEW;
+use crate::start::meant_work::summary_of;
 
 pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRow, found: &mut FindingsSoFar) {
     let path = format!("run {}", row.run);
@@ -130,7 +131,10 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut FindingsSoFar) {
     // One that is not at the end of the journal is out of date: somebody has written since it was read.
     let Some(bytes) = row.summary.as_ref().ok().filter(|_| row.head == run.seq) else { return };
     let stored = serde_json::from_slice::<Value>(bytes).ok();
-    let is_right = stored.is_some_and(|stored| stored_form::says(&stored, &view::summary(run)));
+    // When it was imported stands here and nowhere else.
+    let arrived_at = summary_of(row).and_then(|summary| summary.arrived_at);
+    let expected = Summary { arrived_at, ..view::summary(run) };
+    let is_right = stored.is_some_and(|stored| stored_form::says(&stored, &expected));
     if !is_right || row.status != run.status().as_str() {
         let message = "the row in the list of runs differs from the journal, which counts";
         let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");

@@ -227,6 +227,7 @@ impl<'a> Committer<'a> {
         }
         self.run.status().as_str().clone_into(&mut entry.status);
         entry.summary = journal::summary_bytes(self.run);
+        entry.compression = journal::compression(self.run);
         Ok(Some(PreparedCommit { entry, all }))
     }
 
@@ -281,15 +282,15 @@ pub fn begin(
     (actor, now): (&str, Timestamp),
 ) -> Result<(Run, Stepped)> {
     let inputs: Vec<(Input, Timestamp)> = inputs.iter().map(|input| (input.clone(), now)).collect();
-    begin_at(store, lease, started, (actor, now), &inputs)
+    begin_at(store, lease, started, (actor, now, None), &inputs)
 }
 
-/// The same where each input has a time of its own.
+/// The same where each input has a time of its own, and of a run that was imported the time of that.
 pub(crate) fn begin_at(
     store: &mut dyn Store,
     lease: &Lease,
     started: &RunStarted,
-    (actor, begun): (&str, Timestamp),
+    (actor, begun, arrived): (&str, Timestamp, Option<Timestamp>),
     inputs: &[(Input, Timestamp)],
 ) -> Result<(Run, Stepped)> {
     let mut ids = IdTry::FIRST;
@@ -298,7 +299,10 @@ pub(crate) fn begin_at(
         for (input, at) in inputs {
             all.extend(run::step(&mut run, input, actor, *at).map_err(refused)?);
         }
-        let entry = whole_entry(&run, &all).map_err(|why| Error::Unfit { why })?;
+        let mut entry = whole_entry(&run, &all).map_err(|why| Error::Unfit { why })?;
+        if let Some(at) = arrived {
+            entry.summary = journal::summary_of_arrival(&run, at);
+        }
         reached("start.before-append");
         match store.append(lease, Seq(0), entry) {
             Ok(appended) => {
@@ -316,7 +320,8 @@ pub(crate) fn begin_at(
 /// One commit of all this; or why it cannot be kept.
 fn whole_entry(run: &Run, stepped: &Stepped) -> std::result::Result<Entry, String> {
     let status = run.status().as_str().to_owned();
-    let mut entry = Entry { status, summary: journal::summary_bytes(run), ..Entry::default() };
+    let (summary, compression) = (journal::summary_bytes(run), journal::compression(run));
+    let mut entry = Entry { status, summary, compression, ..Entry::default() };
     add(&mut entry, &run.started.plan_path, stepped)?;
     Ok(entry)
 }

@@ -6,10 +6,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use onward_core::checkpoint;
+use onward_core::config::Compression;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
-use onward_store::{Appended, Chain, Store, StoreExt};
+use onward_store::{Appended, Chain, Derived, Store, StoreExt};
 
+use crate::journal;
 use crate::vcs::journal_piece::Copier;
 
 /// Events behind the fold cache before a new one is written: opening a run reads no more than about this many.
@@ -43,7 +45,7 @@ pub fn keyframe_is_due(chain: &Chain) -> bool {
 }
 
 enum Job {
-    Keyframe(CheckpointId),
+    Keyframe(CheckpointId, Option<Compression>),
     Fold(FoldSource),
 }
 
@@ -127,7 +129,7 @@ impl CommitObserver for Keeper {
         if due {
             self.asked = true;
             if let Some(id) = run.last_checkpoint.clone() {
-                self.send(Job::Keyframe(id));
+                self.send(Job::Keyframe(id, journal::compression(run)));
             }
         }
     }
@@ -149,7 +151,7 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
         let (mut keyframe, mut fold) = (None, None);
         for job in std::iter::once(first).chain(jobs.try_iter()) {
             match job {
-                Job::Keyframe(id) => keyframe = Some(id),
+                Job::Keyframe(id, compression) => keyframe = Some((id, compression)),
                 Job::Fold(newer) => fold = Some(newer),
             }
         }
@@ -158,8 +160,8 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
             Some(FoldSource::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
             None => {}
         }
-        if let Some(id) = keyframe {
-            let _ = put_keyframe(&mut *store, &id);
+        if let Some((id, compression)) = keyframe {
+            let _ = put_keyframe(&mut *store, &id, compression);
         }
     }
 }
@@ -170,12 +172,16 @@ pub fn put_fold(store: &mut dyn Store, run: &Run) -> Result<(), onward_store::St
 }
 
 /// Writes a checkpoint as a whole, made of what is stored of it.
-pub fn put_keyframe(store: &mut dyn Store, id: &CheckpointId) -> Result<(), onward_store::StoreError> {
+pub fn put_keyframe(
+    store: &mut dyn Store,
+    id: &CheckpointId,
+    compression: Option<Compression>,
+) -> Result<(), onward_store::StoreError> {
     if let Some(found) = store.checkpoint(id)?
         && !found.patches.is_empty()
         && let Ok(document) = checkpoint::keyframe(&found.keyframe, &found.patches)
     {
-        store.put_keyframe(id, document)?;
+        store.put_derived(Derived::Keyframe { checkpoint: id.clone(), document, compression })?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use onward_core::checkpoint;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::lookup::is_reserved;
@@ -132,7 +133,8 @@ impl Onward {
         let new = checked.taken.iter().filter(|taken| taken.seq.0 > here as u64);
         let pruned: Vec<CheckpointId> =
             new.clone().map(|taken| taken.id.clone()).filter(|taken| !kept.contains(taken)).collect();
-        let (status, summary) = (checked.run.status().as_str().to_owned(), journal::summary_bytes(&checked.run));
+        let status = checked.run.status().as_str().to_owned();
+        let summary = journal::summary_of_arrival(&checked.run, Timestamp::now());
         let is_here = self.store()?.holder(id).is_ok();
         if !is_here {
             let ids = checked.taken.iter().map(|taken| &taken.id).chain(beyond.iter().map(|one| &one.id));
@@ -161,7 +163,8 @@ impl Onward {
         let plan = &checked.run.started.plan_path;
         let took = |record: &Record| durations::row(plan, &journal::decode(id, record.clone()).ok()?);
         let durations = file.records[here..].iter().filter_map(took).collect();
-        let entry = Entry { events, checkpoints, consumed: Vec::new(), durations, status, summary };
+        let compression = journal::compression(&checked.run);
+        let entry = Entry { events, checkpoints, durations, status, summary, compression, ..Entry::default() };
         self.store()?.append(&lease, Seq(here as u64), entry)?;
         drop(lease);
         if !pruned.is_empty() {
@@ -169,7 +172,7 @@ impl Onward {
         }
         if let Some(last) = &checked.run.last_checkpoint {
             // Reading them may take many patches; without it that stays so, and nothing else.
-            drop(put_keyframe(self.store()?, last));
+            drop(put_keyframe(self.store()?, last, compression));
         }
         Ok(())
     }

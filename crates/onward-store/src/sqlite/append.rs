@@ -39,7 +39,7 @@ struct PreparedEntry<'a> {
 
 impl<'a> PreparedEntry<'a> {
     fn new(entry: &'a Entry, blobs: &Path) -> Result<Self, StoreError> {
-        let pack = |value: &[u8]| Packed::new(value, blobs);
+        let pack = |value: &[u8]| Packed::in_form(value, blobs, entry.compression);
         let both = |new: &NewCheckpoint| Ok((pack(&new.meta)?, pack(new.content.bytes())?));
         Ok(Self {
             entry,

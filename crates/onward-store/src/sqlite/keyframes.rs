@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use onward_core::config::Compression;
 use onward_core::id::CheckpointId;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -23,7 +24,12 @@ use crate::{
 };
 
 impl SqliteStore {
-    pub(super) fn insert_keyframe(&mut self, id: &CheckpointId, document: &[u8]) -> Result<KeyframeKept, StoreError> {
+    pub(super) fn insert_keyframe(
+        &mut self,
+        id: &CheckpointId,
+        document: &[u8],
+        compression: Option<Compression>,
+    ) -> Result<KeyframeKept, StoreError> {
         self.demand_writable()?;
         check::value(document)?;
         let blobs = self.folder.blobs();
@@ -33,7 +39,7 @@ impl SqliteStore {
             // Nothing to do is no reason for a commit, nor for a large file.
             nothing => return Ok(nothing),
         }
-        let packed = Packed::new(document, &blobs)?;
+        let packed = Packed::in_form(document, &blobs, compression)?;
         let (kept, deleted) = self.write(
             &KEYFRAME,
             |connection, _| match find_listed(connection, &blobs, id)? {

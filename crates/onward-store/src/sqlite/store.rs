@@ -266,7 +266,9 @@ impl Store for SqliteStore {
 
     fn put_derived(&mut self, derived: Derived) -> Result<KeyframeKept, StoreError> {
         match derived {
-            Derived::Keyframe { checkpoint, document } => self.insert_keyframe(&checkpoint, &document),
+            Derived::Keyframe { checkpoint, document, compression } => {
+                self.insert_keyframe(&checkpoint, &document, compression)
+            }
             Derived::Fold { run, seq, version, bytes } => self.replace_fold(&run, seq, version, &bytes),
             Derived::NoFold { run } => self.delete_fold(&run),
         }

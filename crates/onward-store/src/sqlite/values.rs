@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use onward_core::config::Compression;
 use onward_core::mutant::{self, Defect};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -56,14 +57,23 @@ impl Blob {
 impl Packed {
     /// Compresses and hashes what is large, and writes what is very large. Call it outside the transaction.
     pub(super) fn new(value: &[u8], blobs: &Path) -> Result<Self, StoreError> {
+        Self::in_form(value, blobs, None)
+    }
+
+    /// The same, compressed or not where somebody has a word on it.
+    pub(super) fn in_form(value: &[u8], blobs: &Path, said: Option<Compression>) -> Result<Self, StoreError> {
+        let pack = || match said.unwrap_or_else(codec::compression) {
+            Compression::On => codec::compressed(value),
+            Compression::Off => codec::plain(value),
+        };
         if value.len() <= PLAIN_BYTES_MAX {
             return Ok(Self { column: codec::plain(value), blob: None });
         }
         if value.len() <= ROW_BYTES_MAX {
-            return Ok(Self { column: codec::compressed(value), blob: None });
+            return Ok(Self { column: pack(), blob: None });
         }
         let id: BlobId = *blake3::hash(value).as_bytes();
-        let blob = Blob { id, bytes: value.len(), envelope: codec::compressed(value) };
+        let blob = Blob { id, bytes: value.len(), envelope: pack() };
         if blob.is_file() {
             blob_files::put(blobs, &id, &blob.envelope)?;
         }

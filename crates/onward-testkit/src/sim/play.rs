@@ -15,8 +15,7 @@ use onward_core::replan::ReplanLimits;
 use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_engine::{CommitObserver, Committer, Driver, Error, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
-    Appended, CheckpointFilter, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Page, Store,
-    testing::MemoryStore,
+    Appended, CheckpointFilter, Entry, Holder, Lease, LeaseKind, NewEvent, NewRun, Page, Store, testing::MemoryStore,
 };
 
 use serde_json::{Map, Value, json};
@@ -155,7 +154,7 @@ impl CommitObserver for Keeping {
         }
         self.post_beside(run);
         if let (true, Some(id)) = (whole, &run.last_checkpoint) {
-            put_keyframe(&mut self.store, id).expect("a store in memory");
+            put_keyframe(&mut self.store, id, None).expect("a store in memory");
         }
     }
 }
@@ -443,11 +442,9 @@ impl Story {
         let now = self.machine.lock().expect(ALONE).now;
         let entry = Entry {
             events: vec![NewEvent { at: now, actor: "stale".to_owned(), body: b"{}".to_vec() }],
-            checkpoints: Vec::<NewCheckpoint>::new(),
-            consumed: Vec::new(),
-            durations: Vec::new(),
             status: "running".to_owned(),
             summary: b"{}".to_vec(),
+            ..Entry::default()
         };
         assert!(self.store.append(&old, head, entry).is_err(), "I4: a driver that lost its lease appended");
         drop((old, new));

@@ -115,6 +115,23 @@ fn brought_storage_is_gone_by() {
     assert!(!gone.is_empty() && gone.iter().all(|why| why.contains("is the limit")), "{gone:?}");
 }
 
+/// A plan says whether what its runs store is compressed. That goes before the configuration, whichever way round.
+#[test]
+fn a_plan_says_whether_it_is_compressed() {
+    let words = "plain-as-it-is ".repeat(200);
+    for (configured, planned) in [(false, true), (true, false)] {
+        let project = project();
+        project.command(["init"]).expect(0);
+        project.write(".onward/config.yaml", format!("checkpoint: {{ storage: {{ compress: {configured} }} }}\n"));
+        project.plan(&format!(
+            "onward: 1\nname: demo\ncheckpoint: {{ compress: {planned} }}\nphases:\n  a: {{ run: 'true', description: {words} }}\n"
+        ));
+        project.command(["run"]).expect(0);
+        // The database cuts long values into pages.
+        assert_eq!(holds(&project.path(".onward"), &words[..300]), !planned, "{configured} {planned}");
+    }
+}
+
 fn holds(folder: &Path, words: &str) -> bool {
     fs::read_dir(folder).expect("a folder").flatten().any(|entry| {
         let path = entry.path();

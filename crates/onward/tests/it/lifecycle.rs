@@ -299,3 +299,66 @@ fn a_plan_lists_its_triggers() {
         log["checkpoints"].as_array().expect("a list").iter().map(|one| one["triggers"].to_string()).collect();
     assert_eq!(triggers, [r#"["phase_transition"]"#; 2]);
 }
+
+/// A plan keeps one checkpoint of each phase where the configuration keeps all, and its completed runs for no time. A prune shows that
+/// and does it; another plan beside it keeps what the configuration says. The daily housekeeping goes by the plan, too.
+#[test]
+fn a_plan_says_how_much_is_kept() {
+    let project = project();
+    config(&project, "checkpoint: { retention: { manual: all } }\n");
+    let plan = |name: &str, keep: &str| {
+        format!(
+            "onward: 1\nname: {name}\ncheckpoint: {{ triggers: [], keep: {keep} }}\n\
+             phases:\n  a: {{ run: 'for n in 1 2 3; do onward checkpoint; done' }}\n  b: {{ needs: a, external: {{ instructions: do b }} }}\n"
+        )
+    };
+    project.plan_at("one.yaml", &plan("one", "{ manual: 1, succeeded-run: 0s }"));
+    project.plan_at("all.yaml", &plan("all", "{ batch-complete: 1 }"));
+    let checked = project.command(["check", "one.yaml"]).expect(0);
+    assert!(!checked.out.contains("does not act") && !checked.err.contains("does not act"), "{checked}");
+    let run = |plan: &str| {
+        project.command(["run", plan]).expect(15);
+        current(&project)
+    };
+    let (one, all) = (run("one.yaml"), run("all.yaml"));
+    let shown = project.command(["prune", "--dry-run", "--json"]).expect(0).json();
+    let gone: Vec<&Value> = shown["delete"].as_array().expect("a list").iter().collect();
+    assert_eq!(gone.len(), 2, "{shown}");
+    assert!(
+        gone.iter().all(|line| line["run"] == one && line["reason"].to_string().contains("by the plan")),
+        "{shown}"
+    );
+    // In another boot, so that nobody knows how long the machine was down.
+    two_days_ago(&project, |clock| clock["boot"] = "another".into());
+    project.command(["report", "done", "b", "--run", &one]).expect(0);
+    project.plan(DAILY);
+    project.command(["run"]).expect(0).err_names(["housekeeping"]);
+    project.command(["status", &one]).expect(10);
+    assert_eq!(checkpoints(&project, &all), 3);
+}
+
+/// A checkpoint of long ago is imported: the work is over. The housekeeping of the next day leaves it alone, for somebody has just
+/// brought it; a person who prunes is shown it, and why it had stayed.
+#[test]
+fn imported_work_does_not_go_by_itself_on_the_next_day() {
+    let project = project();
+    project.plan(DAILY);
+    project.command(["run"]).expect(0);
+    let id = "implement_shop_20240110_101500";
+    project.write(
+        "in.json",
+        format!(
+            r#"{{"checkpoint_id":"{id}","workflow_type":"implement","workflow_description":"shop","created_at":"2024-01-10T10:15:00Z",
+            "updated_at":"2024-01-11T10:15:00Z","status":"completed","current_phase":2,"total_phases":2,"completed_phases":[1,2],
+            "workflow_state":{{"project_name":"shop"}},"last_error":null}}"#
+        ),
+    );
+    project.command(["import", "in.json"]).expect(0);
+    two_days_ago(&project, |clock| clock["boot"] = "another".into());
+    project.command(["run"]).expect(0);
+    project.command(["status", id]).expect(0);
+    let shown = project.command(["prune", "--dry-run"]).expect(0);
+    assert!(shown.out.contains(id) && shown.out.contains("imported"), "{shown}");
+    project.command(["prune", "--yes"]).expect(0);
+    project.command(["status", id]).expect(10);
+}

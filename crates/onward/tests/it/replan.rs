@@ -1,5 +1,7 @@
 //! Phases that want another plan.
 
+use onward_testkit::TestProject;
+
 use crate::project;
 
 const TOO_BIG: &str = "
@@ -223,4 +225,79 @@ fn an_approval_that_comes_too_late() {
     project.command(["approve", "latest", "b"]).expect(2).err_names(["tried before"]);
     project.command(["resume"]).expect(14);
     assert_eq!(project.count("begin", "a2"), 0, "b has to be spoken about first");
+}
+
+const BIG: &str = "
+    onward: 1
+    name: demo
+    replan: { approval: false, run: 'step maker hold; cat next.yaml', tasks-max: 2 }
+    phases:
+      a: { run: step a }
+      big: { needs: a, tasks: [one, two, three, four], run: step big hold }
+      c: { needs: big, run: step c }
+";
+
+fn counted(project: &TestProject, event: &str) -> usize {
+    let log = project.command(["log", "--events"]).expect(0).out;
+    log.lines().filter(|line| line.contains(event)).count()
+}
+
+/// A phase has more open tasks than one should have. Everything is killed while the command makes another plan, and killed again
+/// while the phase of the new plan works: it had asked once, it was counted once, and what is small enough now is not asked about.
+#[test]
+fn too_many_tasks_and_killed_while_the_plan_is_made() {
+    let project = project();
+    project.plan(BIG);
+    project.write("next.yaml", BIG.replace("three, four", "").replace("two, ]", "two]"));
+    for (killed_in, plans_begun) in [("maker", 1), ("big", 2)] {
+        let first = project.start(["run"]);
+        project.wait_ledger("begin", "maker", plans_begun);
+        if killed_in == "big" {
+            project.open("maker");
+            project.wait_ledger("begin", "big", 1);
+        }
+        project.kill_everything();
+        first.wait_code(137);
+        assert_eq!(counted(&project, "replan_asked"), 1);
+    }
+    project.open("big");
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "c"]);
+    assert_eq!((counted(&project, "replan_asked"), counted(&project, "replanned")), (1, 1));
+    let shown = project.command(["show", "@", "--json"]).expect(0).json();
+    assert_eq!(shown["replans"]["counts"], serde_json::json!({ "big": 1 }), "{shown}");
+}
+
+/// Each new plan leaves the phase too large. After two of them there is no third, however often somebody goes on; done as it is the
+/// phase is asked about no more, also when it was killed and failed in between.
+#[test]
+fn too_many_tasks_in_every_plan() {
+    let project = project();
+    let plan = |tasks: &str| {
+        BIG.replace("step maker hold; cat next.yaml", "sh make.sh").replace("one, two, three, four", tasks)
+    };
+    project.plan(&plan("one, two, three, four"));
+    project.write("1.yaml", plan("a1, a2, a3"));
+    project.write("2.yaml", plan("b1, b2, b3"));
+    project.write("3.yaml", plan("c1, c2, c3"));
+    project.write("make.sh", "echo made >> made; cat $(wc -l < made).yaml\n");
+    project.command(["run"]).expect(16).err_names(["big", "2"]);
+    for _ in 0..2 {
+        project.command(["resume"]).expect(16);
+    }
+    assert_eq!((project.read("made").lines().count(), counted(&project, "replanned")), (2, 2));
+    assert_eq!(counted(&project, "replan_asked"), 3);
+    project.command(["checkpoint"]).expect(0);
+    let shown = project.command(["show", "@", "--json"]).expect(0).json();
+    assert_eq!(shown["replans"]["counts"], serde_json::json!({ "big": 2 }), "{shown}");
+    let exported = project.command(["export", "@", "--format", "workflow"]).expect(0).json();
+    assert_eq!(exported["replan_count"], serde_json::json!({ "2": 2 }), "{exported}");
+    let as_it_is = project.start(["resume", "--retry", "big"]);
+    project.wait_ledger("begin", "big", 1);
+    project.kill_everything();
+    as_it_is.wait_code(137);
+    project.open("big");
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "c"]);
+    assert_eq!((counted(&project, "replan_asked"), project.read("made").lines().count()), (3, 2));
 }

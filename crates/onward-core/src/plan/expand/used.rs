@@ -48,7 +48,7 @@ fn only_at_the_top(phase: &Phase, path: &str, inner: &Plan) -> Option<UsedFault>
         ("max-parallel", inner.max_parallel != MAX_PARALLEL_DEFAULT),
         ("freshness", !inner.freshness.is_empty()),
         ("replan", inner.replan.is_some()),
-        ("checkpoint", inner.git_commit.is_some()),
+        ("checkpoint", inner.says_of_checkpoints()),
         ("issue", inner.issue.is_some()),
         ("concurrency", inner.concurrency.is_some()),
         ("notify", !inner.notices.is_empty()),

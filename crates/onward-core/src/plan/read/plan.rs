@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::checkpoint::Trigger;
-use crate::document::tree::Node;
+use crate::document::check_value::integer;
+use crate::document::tree::{Node, Quoting};
+use crate::document::units;
 use crate::document::word::Word;
 use crate::plan::keys::{AGENT, CONCURRENCY, GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PHASE, PLAN, REPLAN};
 use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan, Switch};
 use crate::plan::parts::{Concurrency, NoticeRule, NoticeWay, Occasion, WhenBusy};
+
+use crate::retention::{KeepAge, KeepCount, RunRetention};
 
 use super::layers::{Layers, texts};
 use super::phase::merged;
@@ -33,6 +37,8 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         requires: parts::requirements(root.get("requires")),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         triggers: checkpoint.and_then(|checkpoint| checkpoint.get("triggers")).map(triggers).unwrap_or_default(),
+        keep: checkpoint.and_then(|checkpoint| checkpoint.get("keep")).map(kept).unwrap_or_default(),
+        compress: checkpoint.and_then(|checkpoint| checkpoint.get("compress")).and_then(Node::text).map(switch),
         notices: notices(root),
         default_agent: Layers::new(None, root.get("defaults"), &PHASE).inner("agent", &AGENT).map(merged),
         concurrency: top.inner("concurrency", &CONCURRENCY).map(concurrency),
@@ -42,15 +48,44 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
 
 /// A list has those that are on, and the others are off; a mapping says it of those that it names.
 fn triggers(node: &Node) -> BTreeMap<Trigger, Switch> {
-    let switch = |on: bool| if on { Switch::On } else { Switch::Off };
     let said = |trigger: Trigger| {
         let name = trigger.as_str().replace('_', "-");
         if node.entries().is_empty() {
-            return Some((trigger, switch(texts(node).contains(&name))));
+            return Some((trigger, if texts(node).contains(&name) { Switch::On } else { Switch::Off }));
         }
-        node.get(&name).and_then(Node::text).map(|text| (trigger, switch(text == "true")))
+        node.get(&name).and_then(Node::text).map(|text| (trigger, switch(text)))
     };
     Trigger::ALL.into_iter().filter_map(said).collect()
+}
+
+fn switch(text: &str) -> Switch {
+    if text == "true" { Switch::On } else { Switch::Off }
+}
+
+/// A single count is that of every trigger; a mapping says it of those that it names.
+fn kept(node: &Node) -> RunRetention {
+    let said = |key: &str| node.get(key).and_then(Node::text);
+    let count = |trigger: Trigger| {
+        let text = node.text().or_else(|| said(&trigger.as_str().replace('_', "-")))?;
+        Some((trigger, keep_count(text)?))
+    };
+    let age = |key: &str| match said(key)? {
+        "forever" => Some(KeepAge::Forever),
+        text => units::duration(text).ok().map(KeepAge::For),
+    };
+    RunRetention {
+        checkpoints: Trigger::ALL.into_iter().filter_map(count).collect(),
+        succeeded: age("succeeded-run"),
+        failed: age("failed-run"),
+    }
+}
+
+fn keep_count(text: &str) -> Option<KeepCount> {
+    match text {
+        "all" | "-1" => Some(KeepCount::All),
+        "none" => Some(KeepCount::Newest(0)),
+        _ => integer(text, Quoting::Plain).and_then(|count| u32::try_from(count).ok()).map(KeepCount::Newest),
+    }
 }
 
 fn team(root: &Node) -> Vec<NamedMember> {

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, fmt::Debug, mem};
 
+use onward_core::config::Compression;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
@@ -186,6 +187,7 @@ impl<'a> Player<'a> {
             durations: Vec::new(),
             status: format!("status-{}", status % 3),
             summary: noise(bytes(status), status),
+            compression: [None, Some(Compression::On), Some(Compression::Off)][status as usize % 3],
         };
         let answer = self.handle(handle).append(&lease, expected, entry);
         if self.leases.contains_key(&run) || matches!(answer, Err(StoreError::LeaseLost { .. })) {

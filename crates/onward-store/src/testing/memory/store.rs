@@ -175,7 +175,7 @@ impl Store for MemoryStore {
         let handle = Arc::clone(&self.shared);
         let mut shared = lock(&handle);
         let kept = match derived {
-            Derived::Keyframe { checkpoint, document } => {
+            Derived::Keyframe { checkpoint, document, compression: _ } => {
                 check::value(&document)?;
                 shared.put_keyframe(&checkpoint, document)
             }
