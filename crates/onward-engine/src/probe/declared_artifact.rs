@@ -47,7 +47,7 @@ impl DeclaredArtifactPath {
     /// Copies it, unless it is larger than the plan allows: it is read a second time, and that reading counts.
     pub(super) fn copy_to(
         &self,
-        shelf: &Shelf,
+        copies: &Shelf,
         (top, aside): (&Path, &str),
         path: &str,
         (bytes, digest): (&mut u64, &mut String),
@@ -61,7 +61,7 @@ impl DeclaredArtifactPath {
             return ArtifactCopied::Not { why: format!("it is {is}, and no more than {most} is kept") };
         }
         let put = artifact::real(top, path).map_err(|_| io::Error::from(io::ErrorKind::NotFound));
-        match put.and_then(|real| shelf.put(&real, aside, until)) {
+        match put.and_then(|real| copies.put(&real, aside, until)) {
             Ok(taken) => {
                 (*bytes, *digest) = (taken.bytes, taken.digest);
                 ArtifactCopied::Kept { until }

@@ -81,7 +81,7 @@ impl Looking {
     /// Looks when nobody else does, where anything is started or copied for it. An error where nobody could look, for ten seconds:
     /// that says nothing about the phase.
     pub(crate) fn prove(&self, given_up: &AtomicBool) -> io::Result<Proof> {
-        let copies = self.artifacts.iter().any(|wanted| wanted.is_kept());
+        let copies = self.artifacts.iter().any(DeclaredArtifactPath::is_kept);
         if self.verify.is_empty() && self.done_when.is_empty() && !copies {
             return self.prove_alone(given_up);
         }
