@@ -111,9 +111,8 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    /// Those that the simulator catches: no plan has a bill in its worlds, and no phase there gets another id; the others are caught by
-    /// tests alone.
-    pub const ALL: [Self; 42] = [
+    /// Those that the simulator catches: no plan has a bill in its worlds, so one is caught by tests alone.
+    pub const ALL: [Self; 51] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -156,6 +155,15 @@ impl Mutant {
         Self::ForgetWhatIsHalfway,
         Self::AnswerAnyCall,
         Self::ReviveSettledParts,
+        Self::EditBeforeTheEnds,
+        Self::ForgetADoubtByItsName,
+        Self::OverlookAnEditAtWork,
+        Self::ForgetWhatWasRemoved,
+        Self::ForgetARename,
+        Self::CountAnewAfterARename,
+        Self::LosePartsByARename,
+        Self::ConfusePlacesInARename,
+        Self::NewKeyAfterARename,
     ];
 }
 
