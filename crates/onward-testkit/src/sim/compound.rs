@@ -53,7 +53,7 @@ impl Composed {
 
     pub(super) fn revised(&mut self, plan: &Plan) {
         self.main_ended = false;
-        self.opened.retain(|id| plan.phase(id).is_some_and(|phase| phase.children.is_some()));
+        self.opened.retain(|id| plan.phase(id).is_none_or(|phase| phase.children.is_some()));
     }
 
     /// Checks that hold when an attempt starts, beside those of its needs.
