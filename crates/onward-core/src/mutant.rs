@@ -94,12 +94,25 @@ pub enum Mutant {
     EditBeforeTheEnds,
     /// An outward effect of which nobody knows is forgotten when its phase gets another id.
     ForgetADoubtByItsName,
+    /// Nobody is asked about a phase at work that an edit leaves behind.
+    OverlookAnEditAtWork,
+    /// The record of a phase that was taken out of the plan is forgotten.
+    ForgetWhatWasRemoved,
+    /// A phase that is said to be the same under another id begins anew.
+    ForgetARename,
+    /// A phase that gets another id goes on under another idempotency key.
+    NewKeyAfterARename,
+    /// The attempts and generations of a phase that gets another id are counted from the beginning.
+    CountAnewAfterARename,
+    /// The children of a phase are forgotten when it gets another id.
+    LosePartsByARename,
+    /// Of phases that do the same in several places one is taken for another when they get other ids.
+    ConfusePlacesInARename,
 }
 
 impl Mutant {
-    /// Those that the simulator catches: no plan has a bill in its worlds, and no phase there gets another id, so three are caught by
-    /// tests alone.
-    pub const ALL: [Self; 42] = [
+    /// Those that the simulator catches: no plan has a bill in its worlds, so one is caught by tests alone.
+    pub const ALL: [Self; 51] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -142,6 +155,15 @@ impl Mutant {
         Self::ForgetWhatIsHalfway,
         Self::AnswerAnyCall,
         Self::ReviveSettledParts,
+        Self::EditBeforeTheEnds,
+        Self::ForgetADoubtByItsName,
+        Self::OverlookAnEditAtWork,
+        Self::ForgetWhatWasRemoved,
+        Self::ForgetARename,
+        Self::CountAnewAfterARename,
+        Self::LosePartsByARename,
+        Self::ConfusePlacesInARename,
+        Self::NewKeyAfterARename,
     ];
 }
 

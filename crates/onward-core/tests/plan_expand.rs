@@ -6,7 +6,7 @@ use onward_core::diagnostic::Code;
 use onward_core::expression::{Condition, Past, Reference};
 use onward_core::id::PhaseId;
 use onward_core::plan::expand::{
-    DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
+    DEPTH_MAX, ExpandError, at_start, carried_over, children, combinations, insert, is_compound, outputs, read_used,
 };
 use onward_core::plan::{Plan, definition_digest, digest, parse, phase_digest};
 use onward_core::run::readiness::NeedOutcome::{self, Completed, Failed, Open, Skipped, Unreachable};
@@ -351,4 +351,26 @@ fn one_failure_may_be_enough() {
     let (fast, slow) = (of(true), of(false));
     assert!(is_cut_short(&fast.phases[0], &[Failed, Open]) && !is_cut_short(&fast.phases[0], &[Completed, Open]));
     assert!(!is_cut_short(&slow.phases[0], &[Failed, Open]));
+}
+
+/// A matrix over a list that a phase gave out was taken apart, and gets another id. What it was taken apart into goes with it, with all
+/// that is below it: otherwise nobody would know of what was done there.
+#[test]
+fn parts_go_with_a_phase_that_gets_another_id() {
+    let text = "onward: 1\nphases:\n  a: { run: x }\n  m: { needs: a, matrix: { n: '${{ phases.a.outputs.list }}' }, run: x }\n";
+    let before = plan(text);
+    let list = |_: &Reference| Some("[\"1\", \"2\"]".to_owned());
+    let parts = children(before.phase(&PhaseId::new("m")).expect("it"), &BTreeMap::new(), &list).expect("a list");
+    let before = insert(&before, &PhaseId::new("m"), parts).expect("it is there");
+    let [_, _, one, two] = ids(&before)[..] else { panic!("{:?}", ids(&before)) };
+    let renamed = carried_over(plan(&text.replace("  m:", "  fetch:")), &before);
+    let expected = [one.replace("m@", "fetch@"), two.replace("m@", "fetch@")];
+    assert_eq!(ids(&renamed), ["a", "fetch", &expected[0], &expected[1]]);
+    let fetch = PhaseId::new("fetch");
+    let parents: Vec<_> = renamed.phases[2..].iter().map(|part| part.situation.parent.as_ref()).collect();
+    assert_eq!(parents, [Some(&fetch), Some(&fetch)]);
+    let (then, now) = (before.phase(&PhaseId::new(one)).expect("it"), &renamed.phases[2]);
+    assert_eq!(definition_digest(&before, then), definition_digest(&renamed, now));
+    let other = carried_over(plan(&text.replace("  m:", "  fetch:").replace("}, run: x", "}, run: y")), &before);
+    assert_eq!(ids(&other), ["a", "fetch"], "other work has no part in it");
 }

@@ -298,3 +298,18 @@ phases:
     ];
     assert_eq!(of("command: date"), all);
 }
+
+/// A plan is used twice, and one of its phases gets another id. What was done in the second place is not taken for the first.
+#[test]
+fn a_record_stays_at_its_place_when_both_get_another_id() {
+    let used = |id: &str| {
+        let inner = common::plan(&format!("onward: 1\nname: inner\nphases:\n  {id}: {{ run: x }}\n"));
+        let mut plan = parsed("phases:\n  one: { uses: i.yaml }\n  two: { uses: i.yaml }\n");
+        plan.used.insert("i.yaml".to_owned(), inner);
+        plan::expand::at_start(&plan, &BTreeMap::new()).expect("all is known")
+    };
+    let mut run = begun(&used("build"), None);
+    done(&mut run, "two/build", Evidence::default());
+    let pair = |old: &str, new: &str| (PhaseId::new(old), PhaseId::new(new));
+    assert_eq!(stale::renamed(&run, &used("make")), [pair("two/build", "two/make")]);
+}

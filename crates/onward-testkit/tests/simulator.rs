@@ -70,6 +70,21 @@ fn agents_are_met(all: &Coverage) {
     }
 }
 
+/// The plan is edited in every way while something is left over that the edit bears on.
+fn edits_are_met(all: &Coverage) {
+    for what in [
+        "after an end",
+        "beside an orphan",
+        "renamed in doubt",
+        "renamed when it was done",
+        "removed when it was done",
+        "put back when it was done",
+        "other work in doubt",
+    ] {
+        assert!(all.contains_key(&format!("edited: {what}")), "no plan was edited: {what}");
+    }
+}
+
 /// Every kind of event and of end is met, or the simulator has gone blind on one side. A new event must be met too, and every
 /// way from one status to another.
 #[test]
@@ -103,6 +118,7 @@ fn soak_every_event_is_met() {
         assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
     }
     agents_are_met(&all);
+    edits_are_met(&all);
     assert!(all.contains_key("attempt_ended:bad-outputs"), "all outputs could be read");
     assert!(all.contains_key("rewound: kept its key"), "nobody went back past an outward effect");
 }
@@ -189,5 +205,14 @@ mod mutants {
         soak_files_are_left_halfway: ForgetWhatIsHalfway;
         soak_an_answer_is_taken_for_another_call: AnswerAnyCall;
         soak_what_was_left_out_is_done: ReviveSettledParts;
+        soak_an_end_is_judged_by_an_edit: EditBeforeTheEnds;
+        soak_a_doubt_is_forgotten_by_its_name: ForgetADoubtByItsName;
+        soak_an_edit_at_work_is_overlooked: OverlookAnEditAtWork;
+        soak_what_was_removed_is_forgotten: ForgetWhatWasRemoved;
+        soak_a_rename_is_forgotten: ForgetARename;
+        soak_a_rename_begins_to_count_anew: CountAnewAfterARename;
+        soak_parts_are_lost_by_a_rename: LosePartsByARename;
+        soak_a_rename_gives_another_key: NewKeyAfterARename;
+        soak_places_are_confused_by_a_rename: ConfusePlacesInARename;
     }
 }

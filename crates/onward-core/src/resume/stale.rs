@@ -198,6 +198,19 @@ pub fn is_in_doubt(run: &Run, phase: &PhaseId) -> bool {
     no_probe && run.phase_state(phase).is_some_and(|state| state.in_doubt)
 }
 
+/// How far two phases that do the same work are apart: a plan that is used twice has each of its phases twice, and the record of one
+/// must not go to the other.
+fn distance(old: &Phase, new: &Phase) -> u32 {
+    let leaf = |phase: &Phase| phase.id.as_str().rsplit(['/', '@']).next().map(str::to_owned);
+    if old.situation.parent == new.situation.parent || mutant::is(Mutant::ConfusePlacesInARename) {
+        0
+    } else if leaf(old) == leaf(new) {
+        1
+    } else {
+        2
+    }
+}
+
 /// Phases that are done, or may be, and that the edited plan no longer has, each with the new phase that does the same work.
 pub fn renamed(run: &Run, revised: &Plan) -> Vec<(PhaseId, PhaseId)> {
     let added: Vec<&Phase> = revised.phases.iter().filter(|phase| run.phase_state(&phase.id).is_none()).collect();
@@ -212,7 +225,7 @@ pub fn renamed(run: &Run, revised: &Plan) -> Vec<(PhaseId, PhaseId)> {
         let then = state.seen.as_ref().map(|seen| seen.definition.clone());
         let then = then.filter(|digest| !digest.is_empty()).unwrap_or_else(|| definition_digest(run.plan(), old));
         let same = |phase: &&&Phase| !taken.contains(&phase.id) && definition_digest(revised, phase) == then;
-        if let Some(new) = added.iter().find(same) {
+        if let Some(new) = added.iter().filter(same).min_by_key(|new| distance(old, new)) {
             taken.insert(new.id.clone());
             pairs.push((old.id.clone(), new.id.clone()));
         }

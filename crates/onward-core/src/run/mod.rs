@@ -59,7 +59,9 @@ pub use issue_labels::{IssueLabels, LabelRule};
 pub use plan_marks::PlanMarks;
 pub use redacted_values::MARK;
 pub use requirements::RequirementState;
-pub use state::{AdoptedPhase, Before, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
+pub use state::{
+    AdoptedPhase, Before, EarlierKey, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt,
+};
 pub use step::{
     Stepped, as_stored, checkpoint_at, fold, is_settled, preview, preview_inputs, start, start_with_ids, step,
 };

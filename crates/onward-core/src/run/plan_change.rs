@@ -7,12 +7,13 @@ use jiff::Timestamp;
 
 use super::decide::ended::failure_of;
 use super::requirements::RequirementState;
-use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
+use super::state::{Before, Dirty, EarlierKey, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{agents, external_phases, verification, worktrees};
 use crate::event::{Claimed, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
 use crate::evidence::{Evidence, LastLook, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Generation, PhaseId};
+use crate::mutant::{self, Mutant};
 use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
 use crate::resume::Finding;
@@ -38,11 +39,18 @@ fn fit(phase: &Phase, state: &mut PhaseState) {
 /// must be taken neither for an attempt that was made nor for work that was done.
 fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseId) {
     let Some(mut state) = known.remove(old) else { return };
+    let begun_as = EarlierKey { phase: old.clone(), generation: state.generation, holds_in: state.generation };
+    let begun_as = state.earlier_key.take().filter(|key| key.holds_in == state.generation).unwrap_or(begun_as);
     let generation = Generation(state.generation.0 + 1);
     known.insert(old.clone(), PhaseState { attempts: state.attempts, generation, ..PhaseState::new() });
     if let Some(earlier) = known.get(new) {
         state.attempts = state.attempts.max(earlier.attempts);
         state.generation = state.generation.max(earlier.generation);
+    }
+    // The world outside knows what was begun by its key, whatever the phase is called now.
+    state.earlier_key = Some(EarlierKey { holds_in: state.generation, ..begun_as });
+    if mutant::is(Mutant::CountAnewAfterARename) {
+        (state.attempts, state.generation) = (0, Generation(1));
     }
     known.insert(new.clone(), state);
 }
@@ -63,7 +71,7 @@ impl Run {
         let mut known = std::mem::take(&mut self.removed);
         let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
         known.extend(ids.zip(std::mem::take(&mut self.phases)));
-        for (old, new) in renamed {
+        for (old, new) in renamed.iter().filter(|_| !mutant::is(Mutant::ForgetARename)) {
             rename(&mut known, old, new);
         }
         let state = |phase: &Phase| {
@@ -80,6 +88,7 @@ impl Run {
         // What was ever tried or undone keeps its numbers, should the phase come back.
         let has_a_past =
             |state: &PhaseState| state.attempts > 0 || state.is_finished() || state.generation > Generation(1);
+        let has_a_past = |state: &PhaseState| has_a_past(state) && !mutant::is(Mutant::ForgetWhatWasRemoved);
         self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
         self.marks.only_of(&plan);

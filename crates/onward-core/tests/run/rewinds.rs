@@ -2,10 +2,10 @@
 
 use jiff::SignedDuration;
 use onward_core::checkpoint::{self, Checkpoint, CheckpointHead, Trigger};
-use onward_core::event::{Outcome, RewindBegun, RunRewound};
+use onward_core::event::{Outcome, PlanRevised, RewindBegun, RunRewound};
 use onward_core::id::{CheckpointId, PhaseId};
-use onward_core::ids_and_keys::attempt_key;
-use onward_core::input::{Choice, Input, Says};
+use onward_core::input::{Begin, Choice, Input, Resumption, Says};
+use onward_core::plan;
 use onward_core::run::{self, PhaseStatus};
 
 use crate::common;
@@ -17,7 +17,7 @@ fn driven(phases: &str) -> Story {
 
 impl Story {
     fn key(&self, phase: &str) -> String {
-        attempt_key(&self.run.id, &PhaseId::new(phase), self.state(phase).generation)
+        self.run.attempt_key(&PhaseId::new(phase))
     }
 
     /// The run as a checkpoint would show it now.
@@ -69,6 +69,33 @@ fn a_rewind_past_an_outward_effect_keeps_its_key() {
     assert_eq!(story.key("release"), release, "no retry is a deliberate repetition");
     story.end("release", DONE);
     assert_eq!(story.state("release").status, PhaseStatus::Completed);
+}
+
+/// Nobody knows whether the release was made, and its phase gets another id, twice. The world outside knows the next attempt by the
+/// same key; done anew on purpose it has another one, and a new phase under the old id never has that of another.
+#[test]
+fn a_key_goes_with_its_phase_to_another_id() {
+    let text = |id: &str| format!("  files: {{ run: x }}\n  {id}: {{ needs: files, run: y, effects: external }}\n");
+    let mut story = driven(&text("release"));
+    story.end("files", DONE);
+    let key = story.key("release");
+    story.end("release", Outcome::Unknown);
+    let renamed = |story: &mut Story, plan: &str, old: &str, new: &str, choices: Vec<(PhaseId, Choice)>| {
+        let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{plan}"));
+        let renamed = vec![(PhaseId::new(old), PhaseId::new(new))];
+        let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed };
+        let resumption = Resumption { revised: Some(Box::new(revised)), ..Resumption::default() };
+        story.begin(Begin { resumption, choices, ..common::begin(0) }).expect("a person may");
+    };
+    renamed(&mut story, &text("publish"), "release", "publish", Vec::new());
+    let retry = vec![(PhaseId::new("send"), Choice::Retry)];
+    renamed(&mut story, &format!("{}  release: {{ run: y }}\n", text("send")), "publish", "send", retry);
+    assert_eq!((story.state("send").status, story.key("send")), (PhaseStatus::Running, key.clone()));
+    let other = story.key("release");
+    story.end("send", DONE);
+    story.drive_with(&[("send", Choice::Retry)]);
+    let anew = story.key("send");
+    assert!(anew != key && other != key && anew != other, "{key}, {other}, {anew}");
 }
 
 /// Nobody knows whether the release was made, and the run goes back to before it. Nobody knows it there either.

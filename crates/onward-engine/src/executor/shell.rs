@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::ids_and_keys::attempt_key;
 use onward_core::plan::{Body, Phase, Plan};
 use onward_core::run::context::{ExpressionContext, Outside, variables_asked_for};
 use onward_core::run::{Before, PhaseState, Run, worktrees};
@@ -213,7 +212,7 @@ fn environment(
     set("ONWARD_RUN", run.id.as_str().into());
     set("ONWARD_PHASE", phase.id.as_str().into());
     set("ONWARD_ATTEMPT", attempt.number.to_string().into());
-    set("ONWARD_KEY", attempt_key(&run.id, &phase.id, state.generation).into());
+    set("ONWARD_KEY", run.attempt_key(&phase.id).into());
     set("ONWARD_OUTPUT", folder.result_path().into());
     set("ONWARD_PROGRESS", folder.progress_path().into());
     set("ONWARD_SUMMARY", folder.summary_path().into());
@@ -238,7 +237,7 @@ pub(crate) fn probe_environment(
     set(&mut env, "ONWARD_RUN", run.id.as_str().into());
     set(&mut env, "ONWARD_PHASE", phase.id.as_str().into());
     set(&mut env, "ONWARD_ATTEMPT", state.attempts.to_string().into());
-    set(&mut env, "ONWARD_KEY", attempt_key(&run.id, &phase.id, state.generation).into());
+    set(&mut env, "ONWARD_KEY", run.attempt_key(&phase.id).into());
     set(&mut env, "ONWARD_STATE", scratch_path(project, run, &phase.id).into());
     name_the_project(&mut env, project, run, &phase.id);
     Ok(env)

@@ -44,9 +44,16 @@ impl Composed {
         self.main_ended &= belongs_to_the_end(plan, phase);
     }
 
+    /// The record of a phase goes to another id.
+    pub(super) fn renamed(&mut self, old: &PhaseId, new: &PhaseId) {
+        if self.opened.remove(old) {
+            self.opened.insert(new.clone());
+        }
+    }
+
     pub(super) fn revised(&mut self, plan: &Plan) {
         self.main_ended = false;
-        self.opened.retain(|id| plan.phase(id).is_some_and(|phase| phase.children.is_some()));
+        self.opened.retain(|id| plan.phase(id).is_none_or(|phase| phase.children.is_some()));
     }
 
     /// Checks that hold when an attempt starts, beside those of its needs.

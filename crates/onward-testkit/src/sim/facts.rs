@@ -38,6 +38,8 @@ pub(super) struct PhaseFacts {
     pub(super) word: Option<YesNo>,
     /// The generation of the last attempt, which the world outside knows by its key.
     pub(super) key: Option<Generation>,
+    /// The key under which the world outside knows what was begun last, and the generation in which it was.
+    pub(super) known_as: Option<(u32, String)>,
     /// It was put back since, and nobody has asked for it to be done anew.
     pub(super) rewound_since: bool,
 }

@@ -4,6 +4,7 @@
 mod agents;
 mod compound;
 pub(crate) mod dice;
+mod edits;
 mod external_phases;
 mod facts;
 mod git;

@@ -13,6 +13,7 @@ use onward_store::{Lease, Record};
 
 use self::agents::{AgentFacts, CallForgotten, Purse};
 use self::calls::CallFacts;
+use self::edits::Deeds;
 use self::worktrees::{TreeFacts, works_apart};
 use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{PhaseFacts, Unprobed};
@@ -27,6 +28,7 @@ use super::surroundings::SurroundingsFacts;
 mod agents;
 mod calls;
 mod comparison;
+mod edits;
 mod effects;
 mod ends;
 mod external_phases;
@@ -71,6 +73,7 @@ pub(super) struct Oracle {
     really_integrated: BTreeSet<(PhaseId, Attempt)>,
     /// The commit that was begun and has not ended.
     committing: Option<u32>,
+    deeds: Deeds,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -106,6 +109,7 @@ impl Oracle {
             disowned: BTreeSet::new(),
             really_integrated: BTreeSet::new(),
             committing: None,
+            deeds: Deeds::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -124,7 +128,9 @@ impl Oracle {
                 let text = serde_json::to_string(&recorded.event).expect("plain data");
                 tell(&format!("{} {} {text}", recorded.seq, recorded.at).chars().take(300).collect::<String>());
             }
+            self.end_is_true(&recorded.event);
             self.fold(&recorded);
+            self.deeds_after(&recorded.event);
             self.replay(&recorded);
             self.journal.push(recorded);
         }
@@ -194,6 +200,7 @@ impl Oracle {
             Event::RunArchived => self.nothing_is_halfway("the run is put away"),
             Event::PlanRevised(revised) => {
                 self.nothing_is_halfway("the edited plan counts");
+                self.edit_counts(revised);
                 self.revised(&revised.plan);
             }
             Event::CommitBegun { number, .. } => self.commit_begun(*number),

@@ -39,7 +39,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
 }
 
 /// The plan that phases use.
-const INNER: &str = "inner.yaml";
+pub(super) const INNER: &str = "inner.yaml";
 
 fn inner(dice: &mut Dice) -> Plan {
     let first = simple_phase(dice, PhaseId::new("first"), &[]);
@@ -129,12 +129,21 @@ fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
         artifacts: if dice.percent(15) { vec![artifact(dice)] } else { Vec::new() },
         ..Phase::new(id, body(dice))
     };
+    let phase = with_work_of_its_own(phase);
     let phase = limits::random_claims(dice, phase);
     if matches!(phase.body, Body::Run { .. } | Body::Agent(_)) {
         surroundings::random_requirements(dice, phase)
     } else {
         phase
     }
+}
+
+/// No two phases do the same.
+fn with_work_of_its_own(mut phase: Phase) -> Phase {
+    if let Body::Run { script, .. } = &mut phase.body {
+        *script = format!("work {}", phase.id);
+    }
+    phase
 }
 
 /// Mostly work of our own; now and then somebody else's.

@@ -21,6 +21,7 @@ use onward_store::{
 use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
+use super::edits::{self, Author};
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
@@ -55,7 +56,7 @@ pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> SeedTold {
     let mut dice = Dice::new(seed);
     let plan = plans::random_plan(&mut dice);
     let mut told = SeedTold::default();
-    let mut story = Story::new(dice, plan);
+    let mut story = Story::new(dice, Author::new(seed), plan);
     story.machine.lock().expect(ALONE).oracle.trace = trace;
     let mut kills_left = story.throw(KILLS_MAX);
     for start in 1..=STARTS_MAX {
@@ -160,9 +161,9 @@ impl CommitObserver for Keeping {
 }
 
 impl Story {
-    fn new(dice: Dice, plan: Plan) -> Self {
+    fn new(dice: Dice, author: Author, plan: Plan) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
-        let machine = Arc::new(Mutex::new(Machine::new(dice, now, Oracle::new(&plan))));
+        let machine = Arc::new(Mutex::new(Machine::new(dice, author, now, Oracle::new(&plan))));
         let mut story = Self {
             machine,
             store: MemoryStore::new(),
@@ -218,39 +219,28 @@ impl Story {
         let run = onward_engine::load_run(&mut store, &self.id).expect("a readable journal");
         self.machine.lock().expect(ALONE).oracle.compare(&run);
         self.machine.lock().expect(ALONE).fuse = fuse;
-        let run = match replans::answered(&self.machine, &mut store, &lease, run) {
-            Ok(run) => run,
-            Err(why) => {
-                assert!(world::is_killed(&why) || is_killed_store(&why), "the answer gave up: {why}");
-                return None;
-            }
-        };
+        let run = or_killed(replans::answered(&self.machine, &mut store, &lease, run), "the answer")?;
         let begin = self.begin(&run, &lease, start);
         let mut world = Eyes::new(self.machine.clone());
-        let run = match rewind::maybe(&self.machine, &mut store, &lease, &mut world, run) {
-            Ok(run) => run,
-            Err(why) => {
-                assert!(world::is_killed(&why) || is_killed_store(&why), "the rewind gave up: {why}");
-                return None;
-            }
-        };
-        let run = match worktrees::end_what_is_halfway(&self.machine, &mut store, &lease, &mut world, (run, &begin)) {
-            Ok(run) => run,
-            Err(why) => {
-                assert!(world::is_killed(&why) || is_killed_store(&why), "whoever sees to files gave up: {why}");
-                return None;
-            }
-        };
-        let run = match self.speak_if_nobody_drives(&mut store, &lease, &mut world, run) {
-            Ok(run) => run,
-            Err(why) => {
-                assert!(world::is_killed(&why) || is_killed_store(&why), "somebody who speaks gave up: {why}");
-                return None;
-            }
-        };
+        let run = or_killed(rewind::maybe(&self.machine, &mut store, &lease, &mut world, run), "the rewind")?;
+        let run = or_killed(
+            worktrees::end_what_is_halfway(&self.machine, &mut store, &lease, &mut world, (run, &begin)),
+            "whoever sees to files",
+        )?;
+        let run = or_killed(self.speak_if_nobody_drives(&mut store, &lease, &mut world, run), "somebody who speaks")?;
         let choices = rewind::still_legal(&run, &begin);
         let resumption = rewind::still_possible(&run, begin.resumption);
         let begin = Begin { choices, resumption, ..begin };
+        let (run, begin) = match edits::maybe(&self.machine, &mut store, &lease, &mut world, (run, begin)) {
+            Ok(both) => both,
+            Err(why) => {
+                assert!(
+                    world::is_killed(&why) || is_killed_store(&why),
+                    "whoever brings an edited plan gave up: {why}"
+                );
+                return None;
+            }
+        };
         self.machine.lock().expect(ALONE).oracle.a_driver_begins(&run, &begin);
         let found = self.store.inbox(&self.id, usize::MAX).expect("readable");
         self.machine.lock().expect(ALONE).waiting = found.into_iter().map(|item| item.id).collect();
@@ -485,9 +475,11 @@ impl Story {
         // What the plan said to be done before the run began is none of its work.
         let before = markers::done_before(&machine.oracle.journal);
         for phase in last.filter(|phase| !before.contains(phase)) {
+            let names = edits::names_of(&machine.oracle.journal, phase);
             let there = rows.iter().any(|row| {
                 let document = String::from_utf8_lossy(&row.meta).into_owned();
-                document.contains("phase_transition") && document.contains(&format!("\"{phase}\""))
+                let is_of_it = names.iter().any(|name| document.contains(&format!("\"{name}\"")));
+                document.contains("phase_transition") && is_of_it
             });
             assert!(there, "B1: {phase} is done and left no checkpoint");
         }
@@ -566,6 +558,11 @@ fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
         }
     }
     PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() }
+}
+
+/// The outcome; none where whoever did it was killed.
+fn or_killed<T>(done: onward_engine::Result<T>, who: &str) -> Option<T> {
+    done.map_err(|why| assert!(world::is_killed(&why) || is_killed_store(&why), "{who} gave up: {why}")).ok()
 }
 
 fn is_killed_store(error: &Error) -> bool {

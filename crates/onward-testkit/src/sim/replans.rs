@@ -85,7 +85,7 @@ fn another_plan(run: &Run, asked: &PhaseId, dice: &mut Dice) -> Plan {
 }
 
 /// The plan as its author knows it: nothing is taken apart.
-fn as_written(plan: &Plan) -> Plan {
+pub(super) fn as_written(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.phases.retain(|phase| phase.situation.parent.is_none());
     plan.phases.iter_mut().for_each(|phase| phase.children = None);

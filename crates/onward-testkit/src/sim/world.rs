@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, LimitHit, Outcome, StopRequest, Urgency};
+use onward_core::event::{FilesBack, LimitHit, Orphans, Outcome, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, GroupSeen, Input};
 use onward_core::replan::EXIT_REPLAN;
@@ -16,6 +16,7 @@ use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSinc
 
 use super::agents::{self, AccountHeard, AgentAtWork, Clients};
 use super::dice::Dice;
+use super::edits::Author;
 use super::git::SimulatedGit;
 use super::limits;
 use super::oracle::Oracle;
@@ -35,6 +36,7 @@ pub(super) const ALONE: &str = "one thread plays one world";
 /// The part of the world that survives the death of a driver.
 pub(super) struct Machine {
     pub(super) dice: Dice,
+    pub(super) author: Author,
     pub(super) now: Timestamp,
     pub(super) boot: u32,
     attempts: BTreeMap<(PhaseId, Attempt), SimulatedProcess>,
@@ -81,10 +83,18 @@ enum ProcessState {
     Lost,
 }
 
+/// An attempt of a driver that is dead, as the next start finds it.
+pub(super) enum SimulatedLook {
+    AtWork,
+    Over(Box<AttemptEnd>),
+    NeverRan,
+}
+
 impl Machine {
-    pub(super) fn new(dice: Dice, now: Timestamp, oracle: Oracle) -> Self {
+    pub(super) fn new(dice: Dice, author: Author, now: Timestamp, oracle: Oracle) -> Self {
         Self {
             dice,
+            author,
             now,
             boot: 1,
             attempts: BTreeMap::new(),
@@ -117,16 +127,47 @@ impl Machine {
         process.is_some_and(|process| matches!(process.state, ProcessState::AtWork { .. }))
     }
 
+    /// An attempt that nobody watches, as a start finds it.
+    pub(super) fn found(&self, run: &Run, phase: &PhaseId, attempt: Attempt) -> SimulatedLook {
+        let started_in =
+            run.phase_state(phase).and_then(|state| state.attempt.as_ref()).map(|running| running.boot.clone());
+        match self.attempts.get(&(phase.clone(), attempt)).map(|process| (process.end(), process.boot)) {
+            Some((None, boot)) => {
+                assert_eq!(boot, self.boot, "a process does not survive a reboot");
+                SimulatedLook::AtWork
+            }
+            Some((Some(end), _)) => SimulatedLook::Over(Box::new(end)),
+            None if started_in == Some(self.boot.to_string()) => SimulatedLook::NeverRan,
+            None => SimulatedLook::Over(Box::new(AttemptEnd::bare(Outcome::Unknown))),
+        }
+    }
+
+    /// A person waits for the end of an attempt, or brings it about.
+    pub(super) fn see_the_end_of(&mut self, phase: &PhaseId, attempt: Attempt, orphans: Orphans) {
+        let now = self.now;
+        let process = self.attempts.get_mut(&(phase.clone(), attempt)).expect("it is at work");
+        let ProcessState::AtWork { until, .. } = process.state else { return };
+        if orphans == Orphans::Wait {
+            return self.let_time_pass(until.duration_since(now).max(SignedDuration::ZERO));
+        }
+        let by = StopRequest::OrphanKill;
+        let outcome = Outcome::Stopped { by, said_done: false };
+        (process.asked, process.deaf) = (Some((by, Urgency::Kill)), false);
+        process.state = ProcessState::Exited { outcome: outcome.clone(), at: now };
+        self.oracle.is_over(phase, attempt, &outcome);
+    }
+
     /// Everything dies: phases and attendants too. What was not flushed may be gone.
     pub(super) fn power_cut(&mut self) {
         let reboot = self.dice.percent(50);
-        for process in self.attempts.values_mut() {
+        for ((phase, attempt), process) in &mut self.attempts {
             let lost = match &process.state {
                 ProcessState::AtWork { .. } | ProcessState::Lost => true,
                 ProcessState::Exited { .. } => reboot && self.dice.percent(30),
             };
             if lost {
                 process.state = ProcessState::Lost;
+                self.oracle.is_over(phase, *attempt, &Outcome::Unknown);
             }
         }
         if reboot {
@@ -139,21 +180,25 @@ impl Machine {
         if !self.dice.percent(1) {
             return;
         }
-        let at_work = |process: &&mut SimulatedProcess| matches!(process.state, ProcessState::AtWork { .. });
-        if let Some(process) = self.attempts.values_mut().find(at_work) {
+        let mut all = self.attempts.iter_mut();
+        if let Some(((phase, attempt), process)) =
+            all.find(|(_, process)| matches!(process.state, ProcessState::AtWork { .. }))
+        {
             process.state = ProcessState::Lost;
+            self.oracle.is_over(phase, *attempt, &Outcome::Unknown);
         }
     }
 
     /// Lets phases end whose time has come.
     fn let_end(&mut self) {
-        for process in self.attempts.values_mut() {
+        for ((phase, attempt), process) in &mut self.attempts {
             if let ProcessState::AtWork { until, outcome } = &process.state
                 && *until <= self.now
             {
                 let said_done = process.deaf && *outcome == Outcome::Exited { code: 0 };
                 let outcome =
                     process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done });
+                self.oracle.is_over(phase, *attempt, &outcome);
                 process.state = ProcessState::Exited { outcome, at: *until };
                 self.git.tree += u64::from(!process.apart);
             }
@@ -189,6 +234,7 @@ impl Machine {
         if let Some(known) = state.agent.as_deref().filter(|_| agent.is_some()) {
             self.oracle.answers_reach_the_agent(phase, &known.calls);
         }
+        self.oracle.goes_by_its_key(run, phase);
         self.oracle.is_where_it_works(run, phase);
         let apart = state.is_apart();
         let session = agent.as_ref().and_then(|agent| agent.session.as_ref());
@@ -320,20 +366,15 @@ impl World for Eyes {
         let mut machine = self.machine.lock().expect(ALONE);
         machine.tick()?;
         machine.let_end();
-        let started_in =
-            run.phase_state(phase).and_then(|state| state.attempt.as_ref()).map(|running| running.boot.clone());
+        let look = machine.found(run, phase, attempt);
         let phase = phase.clone();
-        Ok(match machine.attempts.get(&key).map(|process| (process.end(), process.boot)) {
-            Some((None, boot)) => {
-                assert_eq!(boot, machine.boot, "a process does not survive a reboot");
+        Ok(match look {
+            SimulatedLook::AtWork => {
                 self.in_flight.insert(key);
                 Input::AttemptFound { phase, attempt, alive: true }
             }
-            Some((Some(end), _)) => Input::AttemptEnded { phase, attempt, end },
-            None if started_in == Some(machine.boot.to_string()) => {
-                Input::AttemptFound { phase, attempt, alive: false }
-            }
-            None => Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) },
+            SimulatedLook::Over(end) => Input::AttemptEnded { phase, attempt, end: *end },
+            SimulatedLook::NeverRan => Input::AttemptFound { phase, attempt, alive: false },
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::PhaseId;
+use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, Plan};
 
 use super::children::{insert, is_compound};
@@ -34,21 +35,52 @@ pub fn carried_over(new: Plan, old: &Plan) -> Plan {
         now.ticked
             .extend(then.ticked.iter().filter(|(id, _)| !others.contains(id)).map(|(id, count)| (id.clone(), *count)));
     }
-    let mut waiting: Vec<PhaseId> = plan.phases.iter().map(|phase| phase.id.clone()).collect();
-    while let Some(id) = waiting.pop() {
-        let parts = plan.phase(&id).and_then(|phase| same_parts(phase, before.get(&id)?, &before));
-        let Some(parts) = parts else { continue };
-        waiting.extend(parts.iter().map(|part| part.id.clone()));
-        plan = insert(&plan, &id, parts).unwrap_or(plan);
+    let new_ids: BTreeSet<PhaseId> = plan.phases.iter().map(|phase| phase.id.clone()).collect();
+    let mut gone: Vec<&Phase> = old.phases.iter().filter(|phase| !new_ids.contains(&phase.id)).collect();
+    let mut waiting: Vec<(PhaseId, Option<&Phase>)> = new_ids.into_iter().map(|id| (id, None)).collect();
+    while let Some((id, copied)) = waiting.pop() {
+        let Some(phase) = plan.phase(&id) else { continue };
+        let known = copied.or_else(|| before.get(&id).copied().filter(|old| is_same(phase, old)));
+        let known = known.or_else(|| under_another_id(phase, &before, &mut gone));
+        let Some((old, children)) = known.and_then(|old| Some((old, old.children.as_ref()?))) else { continue };
+        let parts: Vec<&Phase> = children.iter().filter_map(|id| before.get(id).copied()).collect();
+        let here: Vec<Phase> = parts.iter().map(|part| moved(part, &old.id, &id)).collect();
+        waiting.extend(here.iter().zip(parts).map(|(here, part)| (here.id.clone(), Some(part))));
+        plan = insert(&plan, &id, here).unwrap_or(plan);
     }
     plan
 }
 
-/// The children of the phase, each as it was before it was expanded itself.
-fn same_parts(new: &Phase, old: &Phase, all: &BTreeMap<&PhaseId, &Phase>) -> Option<Vec<Phase>> {
-    let same = is_compound(new) && Phase { children: None, ..old.clone() } == *new;
-    let parts = old.children.as_ref().filter(|_| same)?;
-    parts.iter().map(|id| all.get(id).map(|part| Phase { children: None, ..(*part).clone() })).collect()
+/// Whether a phase that is taken apart when its turn comes is the same in both plans, whatever it was taken apart into.
+fn is_same(new: &Phase, old: &Phase) -> bool {
+    is_compound(new) && Phase { children: None, ..old.clone() } == *new
+}
+
+/// The phase of the old plan that this one is under another id: its children are not done again for the sake of a name.
+fn under_another_id<'a>(
+    new: &Phase,
+    before: &BTreeMap<&PhaseId, &Phase>,
+    gone: &mut Vec<&'a Phase>,
+) -> Option<&'a Phase> {
+    if before.contains_key(&new.id) || mutant::is(Mutant::LosePartsByARename) {
+        return None;
+    }
+    let is_it = |old: &&Phase| is_same(new, &Phase { id: new.id.clone(), ..(*old).clone() });
+    let at = gone.iter().position(is_it)?;
+    Some(gone.remove(at))
+}
+
+/// A child as it was before it was expanded itself, below a parent that may have another id now.
+fn moved(part: &Phase, old: &PhaseId, new: &PhaseId) -> Phase {
+    let place = |id: &PhaseId| match id.as_str().strip_prefix(old.as_str()) {
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', '@']) => PhaseId::new(format!("{new}{rest}")),
+        Some(_) | None => id.clone(),
+    };
+    let mut part = Phase { id: place(&part.id), children: None, ..part.clone() };
+    part.needs.iter_mut().for_each(|need| need.phase = place(&need.phase));
+    part.situation.parent = part.situation.parent.as_ref().map(place);
+    part.situation.within = part.situation.within.as_ref().map(place);
+    part
 }
 
 /// The plan with a phase taken apart in place of what it was taken apart into before. None if there is no such phase.

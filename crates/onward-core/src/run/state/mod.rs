@@ -3,7 +3,7 @@
 mod phase;
 mod run;
 
-pub use phase::{AdoptedPhase, Before, PhaseState, PhaseStatus, ProbeDue, RunningAttempt};
+pub use phase::{AdoptedPhase, Before, EarlierKey, PhaseState, PhaseStatus, ProbeDue, RunningAttempt};
 pub(crate) use run::Dirty;
 pub(in crate::run) use run::Due;
 pub use run::{Ending, Run, RunStatus};

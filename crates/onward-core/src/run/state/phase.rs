@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent_failures::FailedTry;
 use crate::event::{ArtifactSeen, Claimed, LeftRunning, PhaseError};
 use crate::evidence::Evidence;
-use crate::id::{Attempt, Generation};
+use crate::id::{Attempt, Generation, PhaseId};
 use crate::run::agents::AgentState;
 use crate::run::external_phases::ExternalState;
 use crate::run::requirements::RequirementState;
@@ -23,6 +23,9 @@ use crate::run::worktrees::OwnWorktree;
 pub struct PhaseState {
     pub status: PhaseStatus,
     pub generation: Generation,
+    /// The key under which the world outside knows its work, where it had another id when that was begun.
+    #[serde(default)]
+    pub earlier_key: Option<EarlierKey>,
     /// The number of the last attempt; 0 before the first.
     pub attempts: u32,
     /// The last attempt that counts, where a way back took later ones with it.
@@ -86,6 +89,16 @@ pub struct PhaseState {
     /// The git worktree in which it works.
     #[serde(default)]
     pub own: Option<Box<OwnWorktree>>,
+}
+
+/// The id and generation in which the work of a phase was begun that has another id now. Its key is made of them until it is
+/// deliberately done anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierKey {
+    pub phase: PhaseId,
+    pub generation: Generation,
+    /// The generation that this work has under the present id.
+    pub holds_in: Generation,
 }
 
 /// A phase that was taken as done: by whose word, when, and why.
@@ -180,6 +193,7 @@ impl PhaseState {
         Self {
             status: PhaseStatus::Pending,
             generation: Generation(1),
+            earlier_key: None,
             attempts: 0,
             attempts_told: None,
             failures: 0,

@@ -13,7 +13,8 @@ use crate::checkpoint::{PatchDebt, Sections, Trigger};
 use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason, StopRequest, Urgency};
 use crate::evidence::LastLook;
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
-use crate::ids_and_keys::IdTry;
+use crate::ids_and_keys::{self, IdTry};
+use crate::mutant::{self, Mutant};
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 use crate::run::derived_state::DerivedState;
@@ -221,6 +222,15 @@ impl Run {
 
     pub fn phase_state(&self, id: &PhaseId) -> Option<&PhaseState> {
         self.derived.index.by_id.get(id).map(|&at| &self.phases[at])
+    }
+
+    /// The idempotency key of a phase of the plan: the same for every attempt until it is deliberately done anew.
+    pub fn attempt_key(&self, id: &PhaseId) -> String {
+        let state = self.phase_state(id).expect("the phase is one of this run");
+        let earlier = state.earlier_key.as_ref().filter(|key| key.holds_in == state.generation);
+        let earlier = earlier.filter(|_| !mutant::is(Mutant::NewKeyAfterARename));
+        let (phase, generation) = earlier.map_or((id, state.generation), |key| (&key.phase, key.generation));
+        ids_and_keys::attempt_key(&self.id, phase, generation)
     }
 
     /// Phases of the plan with what is known of them, in the order of the plan.

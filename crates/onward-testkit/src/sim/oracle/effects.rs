@@ -66,10 +66,12 @@ impl Oracle {
         let times = self.spawned.entry((phase.clone(), attempt)).or_default();
         *times += 1;
         assert_eq!(*times, 1, "I5: {attempt} of {phase} was started twice");
+        self.deed_begins(phase, attempt);
     }
 
     /// An attempt died before it executed anything: as if it had not been started.
     pub(in crate::sim) fn never_ran(&mut self, phase: &PhaseId, attempt: Attempt) {
         self.spawned.remove(&(phase.clone(), attempt));
+        self.deed_never_began(phase, attempt);
     }
 }

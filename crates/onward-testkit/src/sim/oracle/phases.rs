@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onward_core::event::{Event, ExternalReport, PhaseBack};
 use onward_core::id::{Generation, PhaseId};
-use onward_core::plan::{Body, PhaseFailure, ReplanWhen, RetryWhen};
+use onward_core::plan::{Body, Effects, PhaseFailure, ReplanWhen, RetryWhen};
 use onward_core::run::PhaseStatus;
 
 use super::Oracle;
@@ -184,7 +184,8 @@ impl Oracle {
         let facts = self.facts.get_mut(&back.phase).expect("of the plan");
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
         // A phase that was made undone on purpose, and not started since, has a key that nobody outside knows.
-        facts.rewound_since |= facts.key == Some(Generation(facts.generation));
+        let outward = self.plan.phase(&back.phase).is_some_and(|phase| phase.effects == Effects::External);
+        facts.rewound_since |= outward && facts.key == Some(Generation(facts.generation));
         match back.generation {
             Some(kept) => {
                 assert_eq!(kept.0, facts.generation, "6.5: {} goes back to another key", back.phase);

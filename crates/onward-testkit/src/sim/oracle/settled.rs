@@ -11,6 +11,9 @@ impl Oracle {
     /// Notes what is over and what nobody wants again, before a driver begins.
     pub(in crate::sim) fn a_driver_begins(&mut self, run: &Run, begin: &Begin) {
         let told = &begin.resumption;
+        if told.revised.is_none() {
+            self.no_edit_comes();
+        }
         self.settled.clear();
         // These speak of many phases at once.
         if told.from.is_some() || told.revised.is_some() || !told.marks.is_empty() {
