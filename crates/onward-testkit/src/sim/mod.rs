@@ -6,6 +6,7 @@ mod compound;
 pub(crate) mod dice;
 mod external_phases;
 mod facts;
+mod foretold;
 mod git;
 mod limits;
 mod markers;
