@@ -329,6 +329,10 @@ fn next(run: &Run) -> Vec<String> {
     let mut later = 0;
     for (phase, state) in run.phases() {
         let id = plain(phase.id.as_str());
+        if state.in_doubt {
+            lines.push((0, doubt_line(&id)));
+            continue;
+        }
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => {}
             PhaseStatus::Running => {
@@ -352,6 +356,14 @@ fn next(run: &Run) -> Vec<String> {
     lines.sort_by_key(|(rank, _)| *rank);
     let later = (later > 0).then(|| format!("- later: {later} phases that need these"));
     lines.into_iter().map(|(_, line)| line).chain(later).collect()
+}
+
+/// Not simply still to be done: it may have happened.
+fn doubt_line(id: &str) -> String {
+    format!(
+        "- {id}: nobody knows whether its effect happened, and nothing is started before a person says so: `onward resume` with \
+         --retry, --adopt or --skip {id}"
+    )
 }
 
 /// The note of a phase, and what it is about.

@@ -36,6 +36,7 @@ mod readiness_upkeep;
 mod redacted_values;
 pub mod replans;
 mod requirements;
+mod resume_ahead;
 mod resume_reason;
 pub mod schedule;
 mod sections;
@@ -59,6 +60,8 @@ pub use issue_labels::{IssueLabels, LabelRule};
 pub use plan_marks::PlanMarks;
 pub use redacted_values::MARK;
 pub use requirements::RequirementState;
+pub use resume_ahead::ResumeAhead;
+pub(crate) use resume_ahead::{NotReached, left_out_by_its_past};
 pub use state::{
     AdoptedPhase, Before, EarlierKey, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt,
 };

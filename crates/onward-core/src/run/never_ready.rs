@@ -25,19 +25,13 @@ impl Run {
         Some(format!("{of} {need} to be completed, and {need} was skipped: {ways}"))
     }
 
-    /// The first of these phases that has failed and keeps this one from its turn.
-    pub fn kept_by_failure<'a>(&'a self, phase: &PhaseId, failed: &BTreeSet<PhaseId>) -> Option<&'a PhaseId> {
-        let has_failed = |at: usize| Some(&self.plan().phases[at].id).filter(|id| failed.contains(id));
-        self.lacking_before(self.at(phase), has_failed).map(|(_, id)| id)
-    }
-
     /// Whether a failure forbids that anything more is started.
     pub fn a_failure_forbids(&self) -> bool {
         !self.failure_allows()
     }
 
     /// The phase that this one needs to be completed, and that was left out.
-    fn lacks(&self, at: usize) -> Option<&PhaseId> {
+    pub(super) fn lacks(&self, at: usize) -> Option<&PhaseId> {
         if self.derived.readiness[at] != Readiness::Never {
             return None;
         }

@@ -131,6 +131,6 @@ impl Run {
     }
 }
 
-fn judges_the_past(phase: &Phase) -> bool {
+pub(super) fn judges_the_past(phase: &Phase) -> bool {
     phase.condition.as_ref().is_some_and(Condition::judges_the_past)
 }

@@ -93,8 +93,8 @@ pub(super) fn a_failure_stops(run: &Run) -> bool {
 }
 
 /// `on-failure: ask`: a person is to say what becomes of it before the run counts as failed.
-fn a_failure_asks(run: &Run) -> bool {
-    failed(run).any(|phase| phase.on_failure == Some(PhaseFailure::Ask))
+pub(super) fn a_failure_asks(run: &Run) -> Option<&PhaseId> {
+    failed(run).find(|phase| phase.on_failure == Some(PhaseFailure::Ask)).map(|phase| &phase.id)
 }
 
 fn failed(run: &Run) -> impl Iterator<Item = &Phase> {
@@ -158,7 +158,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if nothing_can_start && run.something_is_for_others() {
         return Some(Event::RunStopped { reason: StopReason::Waiting });
     }
-    let asks = (run.main_ended.is_none() && a_failure_asks(run)) || run.replan_waits_for_a_person(Waits::TheRestGoesOn);
+    let asks = (run.main_ended.is_none() && a_failure_asks(run).is_some())
+        || run.replan_waits_for_a_person(Waits::TheRestGoesOn);
     if nothing_can_start && asks {
         return Some(Event::RunStopped { reason: StopReason::Question });
     }

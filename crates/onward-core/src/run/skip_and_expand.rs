@@ -19,6 +19,19 @@ pub(super) fn follows(run: &Run) -> Option<Event> {
     after_a_failure(run).or_else(|| over_with_its_parts(run)).or_else(|| left_out(run)).or_else(|| taken_apart(run))
 }
 
+/// The same, of what follows before anything is started, and does not hang on what that will bring.
+pub(super) fn follows_at_once(run: &Run) -> Option<Event> {
+    let of_parts = || over_with_its_parts(run).or_else(|| left_out(run)).or_else(|| opened_with_known_parts(run));
+    after_a_failure(run).or_else(of_parts)
+}
+
+/// The turn of a phase has come whose parts are known since the start.
+fn opened_with_known_parts(run: &Run) -> Option<Event> {
+    let known = |at: &&usize| !is_taken_apart_late(&run.plan().phases[**at]) && is_wanted(run, **at);
+    let at = *run.derived.to_open.iter().find(known).filter(|_| may_start(run))?;
+    Some(Event::PhaseExpanded { phase: run.plan().phases[at].id.clone(), children: Vec::new() })
+}
+
 /// `on-failure: skip` of a phase. What asks for another plan instead of failing never comes here.
 fn after_a_failure(run: &Run) -> Option<Event> {
     let skips = |at: &&usize| {
@@ -132,19 +145,27 @@ fn skipped(run: &Run, at: usize, by: SkippedBy) -> Event {
 
 /// Nothing more can be started: what comes after everything else has its turn, or the run is over.
 pub(super) fn over(run: &Run) -> Event {
-    let closing: Vec<usize> = (0..run.phases.len()).filter(|&at| run.derived.index.closing[at]).collect();
     // Where one phase alone is wanted the end is not.
-    if closing.is_empty() || run.only.is_some() || run.main_ended.is_some() {
+    if !run.derived.index.closing.contains(&true) || run.only.is_some() || run.main_ended.is_some() {
         let done = run.derived.finished == run.phases.len();
         return Event::RunEnded { result: if done { RunResult::Completed } else { RunResult::Failed } };
     }
-    // It was done after an earlier end, and there is something new to close.
-    if let Some(&at) = closing.iter().find(|&&at| is_over(run, at)) {
-        let generation = Generation(run.phases[at].generation.0 + 1);
-        return Event::PhaseReopened { phase: run.plan().phases[at].id.clone(), generation, clean: false };
+    if let Some(reopened) = closed_before(run) {
+        return reopened;
     }
     let main_is_done = (0..run.phases.len()).all(|at| run.derived.index.closing[at] || run.phases[at].is_finished());
     Event::MainPartEnded { result: if main_is_done { RunResult::Completed } else { RunResult::Failed } }
+}
+
+/// A phase of the end that was done after an earlier one, where there is something new to close: it is done once more.
+pub(super) fn closed_before(run: &Run) -> Option<Event> {
+    if run.only.is_some() || run.main_ended.is_some() {
+        return None;
+    }
+    let closing = |at: &usize| run.derived.index.closing[*at];
+    let at = (0..run.phases.len()).filter(closing).find(|&at| is_over(run, at))?;
+    let generation = Generation(run.phases[at].generation.0 + 1);
+    Some(Event::PhaseReopened { phase: run.plan().phases[at].id.clone(), generation, clean: false })
 }
 
 /// Whether a phase was done at an earlier end; one that a person left out stays left out.

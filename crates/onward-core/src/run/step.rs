@@ -49,18 +49,20 @@ pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result
 /// The run as it would stand if a driver began like this: for whoever wants to know beforehand. Nothing is recorded.
 pub fn preview(run: &Run, begin: &Begin, now: Timestamp) -> Result<Run, Refusal> {
     let mut ahead = run.clone();
-    let record = |ahead: &mut Run, event| {
-        ahead.apply(&Recorded { seq: ahead.seq.next(), at: run.updated_at, actor: String::new(), event });
-    };
     // Files that are halfway are seen to before anything else; how that ends is not known yet.
     if let Some(phase) = run.files_on_their_way().cloned() {
         let fact = Box::new(WorktreeFact::CalledOff { reason: String::new(), paths: Vec::new() });
-        record(&mut ahead, Event::WorktreeChanged { phase, fact });
+        fold_in(&mut ahead, Event::WorktreeChanged { phase, fact });
     }
     for event in decide::decide(&ahead, &Input::Begin(begin.clone()), now)? {
-        record(&mut ahead, event);
+        fold_in(&mut ahead, event);
     }
     Ok(ahead)
+}
+
+/// Folds in what is not on record. Nothing took any time.
+pub(super) fn fold_in(ahead: &mut Run, event: Event) {
+    ahead.apply(&Recorded { seq: ahead.seq.next(), at: ahead.updated_at, actor: String::new(), event });
 }
 
 /// The same where these follow. What cannot be is left out.
@@ -68,7 +70,7 @@ pub fn preview_inputs(run: Run, inputs: &[Input], now: Timestamp) -> Run {
     let mut ahead = run;
     for input in inputs {
         for event in decide::decide(&ahead, input, now).unwrap_or_default() {
-            ahead.apply(&Recorded { seq: ahead.seq.next(), at: ahead.updated_at, actor: String::new(), event });
+            fold_in(&mut ahead, event);
         }
     }
     ahead

@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Driven, agents, approve_command};
+use crate::expression::{Condition, Past};
 use crate::id::PhaseId;
 use crate::plan::Phase;
 use crate::run::replans::{Asked, Stage};
-use crate::run::{PhaseState, PhaseStatus, Run};
+use crate::run::{NotReached, PhaseState, PhaseStatus, ResumeAhead, Run, left_out_by_its_past};
 
 /// Phases of one step that are named.
 const NEXT_NAMED_MAX: usize = 40;
@@ -55,14 +56,15 @@ pub fn next_steps(all: &[WillRun]) -> Option<String> {
 }
 
 /// Whether a resume would run this phase, and why: the same answer for `why` and for a dry run.
-pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
+pub fn why(ahead: &ResumeAhead, phase: &Phase) -> WillRun {
+    let (run, state) = (ahead.run(), ahead.renewed(&phase.id));
     let answer = |next, reason: String| WillRun::new(&phase.id, next, vec![reason]);
     if run.archived {
         return answer(None, "its run is archived".to_owned());
     }
     match state.status {
         PhaseStatus::Completed => return answer(None, "it is completed".to_owned()),
-        PhaseStatus::Skipped => return answer(None, "it was skipped".to_owned()),
+        PhaseStatus::Skipped => return answer(None, why_skipped(ahead, phase)),
         PhaseStatus::Waiting => return answer(None, agents::why_it_waits(run, phase, state)),
         PhaseStatus::Running if state.external.is_some() => {
             return answer(None, "somebody else is at work on it".to_owned());
@@ -70,8 +72,10 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
     }
     if state.in_doubt {
-        let question =
-            format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
+        let question = format!(
+            "nobody knows whether its effect happened, and that is asked: --retry, --adopt or --skip {} says",
+            phase.id
+        );
         return answer(None, question);
     }
     if let Some(asked) = run.replans.asked_by(&phase.id) {
@@ -79,21 +83,66 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
         told.reasons.extend(run.proposed_edits(&phase.id));
         return told;
     }
-    if state.parked {
-        let error = state.error.as_ref().map_or("", |error| error.message.as_str());
+    if state.status == PhaseStatus::Failed {
+        let error = state.error.as_ref().map_or("it has failed", |error| error.message.as_str());
         return answer(None, error.to_owned());
     }
-    let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
-    if !blocked.is_empty() {
-        return WillRun::new(&phase.id, None, blocked);
-    }
-    if let Some(why) = run.why_never(&phase.id) {
+    if let Some(why) = ahead.why_never(&phase.id) {
         return answer(None, why);
     }
     if let Some(budget) = run.out_of_money(phase).filter(|_| state.attempt.is_none()) {
         return answer(None, budget.words());
     }
-    answer(Some(NextStep::Run), reason_to_run(run, phase, state))
+    if let Some(why) = ahead.not_reached(&phase.id) {
+        return answer(None, not_reached(ahead, phase, why));
+    }
+    let before = run.phase_state(&phase.id).unwrap_or(state);
+    let reason = if before.is_finished() {
+        "it belongs to the end of the run, and is done once more when the run comes to its end anew".to_owned()
+    } else {
+        reason_to_run(run, phase, before)
+    };
+    answer(Some(NextStep::Run), reason)
+}
+
+/// It was skipped before, or is as soon as the run goes on.
+fn why_skipped(ahead: &ResumeAhead, phase: &Phase) -> String {
+    let before = ahead.run().phase_state(&phase.id).is_some_and(PhaseState::is_finished);
+    match &phase.condition {
+        Some(_) if !before => not_reached(ahead, phase, NotReached::Condition),
+        None if !before => "it is left out, as what came before it says".to_owned(),
+        Some(_) | None => "it was skipped".to_owned(),
+    }
+}
+
+fn not_reached(ahead: &ResumeAhead, phase: &Phase, why: NotReached<'_>) -> String {
+    match why {
+        NotReached::Doubt(open) => {
+            format!("nothing is started before it is known whether the effect of {open} happened")
+        }
+        NotReached::Behind(before) => format!("it comes after {before}, {}", as_it_stays(ahead, before)),
+        NotReached::Part(part) => format!("its part {part} is not done, {}", as_it_stays(ahead, part)),
+        NotReached::AfterAFailure(failed) => format!("{failed} has failed, and nothing more is started then"),
+        NotReached::Asked(failed) => {
+            format!("{failed} has failed, and it is asked what becomes of that before the run ends")
+        }
+        NotReached::Condition => {
+            let condition = phase.condition.as_ref().map_or("", Condition::as_str);
+            format!("its condition ({condition}) does not hold as far as can be told now")
+        }
+    }
+}
+
+/// How a phase stays that no start of a resume does.
+fn as_it_stays(ahead: &ResumeAhead, id: &PhaseId) -> &'static str {
+    let (run, state) = (ahead.run(), ahead.renewed(id));
+    let money = || run.plan().phase(id).is_some_and(|phase| run.out_of_money(phase).is_some());
+    match state.status {
+        PhaseStatus::Failed if state.parked => "which is parked",
+        PhaseStatus::Failed => "which has failed",
+        _ if money() => "whose budget is used up",
+        _ => "which will not be done",
+    }
 }
 
 /// The state of a request for another plan.
@@ -106,18 +155,6 @@ pub(super) fn wants_a_plan(run: &Run, id: &PhaseId, asked: &Asked) -> String {
         Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
     };
     format!("it wants another plan ({}), {then}", asked.reason)
-}
-
-fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {
-    let state = run.phase_state(need)?;
-    if state.in_doubt {
-        return Some(format!("it needs {need}, which is in doubt"));
-    }
-    let phase = run.plan().phase(need).filter(|_| !state.is_finished() && state.attempt.is_none());
-    if phase.is_some_and(|phase| run.out_of_money(phase).is_some()) {
-        return Some(format!("it needs {need}, whose budget is used up"));
-    }
-    state.parked.then(|| format!("it needs {need}, which is parked"))
 }
 
 fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
@@ -153,6 +190,10 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
 /// The answer of `run --dry-run` for a plan that has no run yet.
 pub fn why_new(phase: &Phase) -> WillRun {
     let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
+    if let Some(condition) = phase.condition.as_ref().filter(|_| left_out_by_its_past(phase, Past::Good)) {
+        let reason = format!("its condition ({}) holds only after a failure", condition.as_str());
+        return WillRun::new(&phase.id, None, vec![reason]);
+    }
     let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };
     WillRun::new(&phase.id, Some(NextStep::Run), vec![reason])
 }

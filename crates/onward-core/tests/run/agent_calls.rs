@@ -256,7 +256,7 @@ fn why_and_status_tell_the_call() {
     let mut story = driven("");
     end(&mut story, WELL, Some(asks("d1")));
     let phase = story.run.plan().phases[0].clone();
-    let why = view::why(&story.run, &phase, story.state("a"));
+    let why = story.why("a");
     assert!(why.reasons[0].contains("git push") && why.reasons[0].contains("onward approve"), "{why:?}");
     let call = view::phase_record(&phase, story.state("a")).agent.and_then(|agent| agent.call).expect("the call");
     assert_eq!(

@@ -7,7 +7,6 @@ use onward_core::id::PhaseId;
 use onward_core::input::{AttemptEnd, Begin, Bounds, Input};
 use onward_core::plan::Budget;
 use onward_core::run::{self, Ending, PhaseStatus, RunStatus, budgets};
-use onward_core::view;
 
 use crate::common;
 use crate::story::Story;
@@ -58,7 +57,7 @@ pub(crate) fn no_agent_starts_without_money() {
     assert_eq!(story.at_work(), ["a"]);
     cost(&mut story, "a", AgentHow::Done, 1.2);
     assert_eq!(story.at_work(), ["free"]);
-    let why = view::why(&story.run, story.run.plan().phase(&PhaseId::new("b")).expect("b"), story.state("b"));
+    let why = story.why("b");
     assert!(!why.will_run && why.reasons[0].contains("$1.20"), "{why:?}");
     story.done("free");
     assert!(paused(&story), "{:?}", story.run.ending());

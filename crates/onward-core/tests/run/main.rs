@@ -11,6 +11,7 @@ mod compound;
 mod cut_short;
 mod external_phases;
 mod failures;
+mod foretold;
 mod groups;
 mod limits;
 mod live_view;

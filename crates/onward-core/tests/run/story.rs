@@ -9,6 +9,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan::Plan;
 use onward_core::run::{self, PhaseState, PhaseStatus, Refusal, Run, cache};
+use onward_core::view::{self, WillRun};
 
 use crate::common;
 
@@ -39,6 +40,13 @@ impl Story {
     pub(crate) fn driven(mut self) -> Self {
         self.drive();
         self
+    }
+
+    /// Whether a resume would run a phase, and why.
+    pub(crate) fn why(&self, phase: &str) -> WillRun {
+        let ahead =
+            run::ResumeAhead::new(&self.run, &common::begin(self.run.epoch + 1), &[], self.now).expect("it begins");
+        view::why(&ahead, self.run.plan().phase(&PhaseId::new(phase)).expect("of the plan"))
     }
 
     /// Takes the input and gives the events. Events are read back as they were, the run is what its journal says afterwards, and the cache

@@ -1,7 +1,6 @@
 //! Sharing through a run: messages, knowledge, decisions, conflicts, and the team they are in.
 
 use jiff::Timestamp;
-use onward_core::brief::{Brief, brief};
 use onward_core::checkpoint::{AgentMessage, KnowledgeEntry, TeamMember};
 use onward_core::event::SharedFact;
 use onward_core::id::RunId;
@@ -48,12 +47,6 @@ impl Onward {
     pub fn knowledge(&mut self, name: Option<&str>) -> Result<Vec<KnowledgeEntry>> {
         let run = self.find_run(name)?;
         Ok(self.load(&run)?.sections().knowledge.clone())
-    }
-
-    /// The brief of a run in at most so many tokens.
-    pub fn brief(&mut self, name: Option<&str>, tokens: usize) -> Result<Brief> {
-        let run = self.find_run(name)?;
-        Ok(brief(&self.load(&run)?, tokens))
     }
 
     /// The members of the team, as they stand.

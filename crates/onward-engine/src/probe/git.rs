@@ -17,7 +17,7 @@ pub(super) fn top_of(project: &Project, run: &Run) -> PathBuf {
     run.started.worktree.as_deref().map_or_else(|| project.top.clone(), PathBuf::from)
 }
 
-pub(super) fn world_seen(project: &Project, run: &Run) -> WorldSeen {
+pub(crate) fn world_seen(project: &Project, run: &Run) -> WorldSeen {
     let top = top_of(project, run);
     let top = top.as_path();
     if !is_repository(top) {

@@ -1,6 +1,6 @@
 //! Looking at the world before a run goes on: files, git, and what the commands of the stored plan say.
 //!
-//! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
+//! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time, and what git says now.
 
 mod answer;
 mod artifact;
@@ -20,4 +20,5 @@ pub(crate) mod surroundings_at_end;
 pub(crate) mod verification;
 
 pub(crate) use files::text;
+pub(crate) use git::world_seen as git_seen;
 pub(crate) use surroundings::{changed_since_interrupted, finished, world};

@@ -9,3 +9,4 @@ pub(crate) mod follow;
 mod list_items;
 pub(crate) mod runs;
 pub(crate) mod short_names;
+mod why;

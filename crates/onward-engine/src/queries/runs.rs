@@ -8,10 +8,10 @@ use onward_core::chronicle::chronicle;
 use onward_core::event::{LeftRunning, Outcome, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
-use onward_core::plan::{self, Need, Phase};
-use onward_core::run::{PhaseState, Run, RunStatus, schedule};
+use onward_core::plan;
+use onward_core::run::{Run, RunStatus};
 use onward_core::tail;
-use onward_core::view::{self, Alive, DriverView, NextStep, StatusView, Summary, WillRun};
+use onward_core::view::{self, Alive, DriverView, StatusView, Summary};
 use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, OpenMode, RunFilter, RunRow,
@@ -39,8 +39,6 @@ use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::process;
 use crate::trust;
 
-/// Failed attempts that `why` tells, the newest first.
-const FAILED_ATTEMPTS_TOLD: usize = 3;
 /// Of so many phases at work it is read what they printed last, and so much of their output.
 const LAST_LINES_MAX: usize = 50;
 const LAST_LINE_BYTES_MAX: u64 = 4 << 10;
@@ -202,38 +200,6 @@ impl Onward {
             Ok(id) => Ok(require_tried(&self.load(&id)?, phase).is_ok()),
             Err(Error::NoRuns) => Ok(false),
             Err(other) => Err(other),
-        }
-    }
-
-    pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<WillRun> {
-        let id = self.find_run(name)?;
-        let run = self.load(&id)?;
-        let id = require_phase(&run, phase)?;
-        let (found, state) = run.phases().find(|(found, _)| found.id == id).expect("it was just found");
-        let mut why = self.why_now(&run, found, state);
-        let met = |need: &Need| run.phase_state(&need.phase).is_some_and(PhaseState::is_finished);
-        if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
-            why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
-        }
-        let tries = state.tries.iter().rev().take(FAILED_ATTEMPTS_TOLD).map(view::FailedAttempt::new);
-        why.reasons.extend(tries.filter(|_| !state.is_finished()).map(|one| one.words()));
-        why.reasons.extend(open_question::last_findings(&self.project, &run, Some(&found.id)));
-        Ok(why)
-    }
-
-    /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
-    pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
-        let first = |step, reason: &str| WillRun::new(&phase.id, Some(step), vec![reason.to_owned()]);
-        let Some(attempt) = &state.attempt else { return view::why(run, phase, state) };
-        let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
-        match folder.exit() {
-            Ok(Some(exit)) if exit.stopped_by.is_none() => {
-                first(NextStep::TakeResult, "it has ended, and its result is taken")
-            }
-            Ok(_) | Err(_) if attendant::is_at_work(&folder).unwrap_or(false) => {
-                first(NextStep::Wait, "it is at work, and is waited for")
-            }
-            Ok(_) | Err(_) => view::why(run, phase, state),
         }
     }
 

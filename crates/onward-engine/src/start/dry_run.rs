@@ -5,27 +5,27 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use onward_core::event::Outcome;
 use onward_core::id::PhaseId;
-use onward_core::input::{Choice, Input};
+use onward_core::input::{Begin, Choice, Input};
 use onward_core::plan::{self, Body, Phase};
-use onward_core::resume::{Finding, FindingKind};
-use onward_core::run::{self, PhaseState, PhaseStatus, Run};
+use onward_core::resume::{Finding, FindingKind, Weight};
+use onward_core::run::{self, PhaseState, PhaseStatus, ResumeAhead, Run};
 use onward_core::view::{self, NextStep, WillRun};
 
 use super::findings::Unfinished;
 use super::request::{Request, Want};
 use super::starting::StartFound;
 use crate::Onward;
+use crate::attendant;
 use crate::drive::running_attempt;
 use crate::error::Result;
 use crate::executor::shell;
 use crate::probe::phase::ProofLook;
 
-/// The run as a start would find it, with the failures taken that are recorded beside its journal.
-struct RunAhead {
-    run: Run,
-    /// Phases whose failure is taken, and those of them that are not tried again.
-    taken: BTreeSet<PhaseId>,
-    failed: BTreeSet<PhaseId>,
+/// The run as a start would find it, with what is recorded beside its journal.
+pub(crate) struct FoundAhead {
+    ahead: ResumeAhead,
+    /// Phases whose failure is taken.
+    failures: BTreeSet<PhaseId>,
 }
 
 impl Onward {
@@ -36,41 +36,43 @@ impl Onward {
             (true, Some(work), _) => Ok(work.plan.phases.iter().map(|phase| of_new(request, phase)).collect()),
             (_, _, Some(one)) => {
                 one.demand_phases(request)?;
-                let ahead = self.ahead(one.preview(request)?);
-                let mut all: Vec<WillRun> =
-                    ahead.run.phases().map(|(phase, state)| self.why_ahead(&ahead, phase, state)).collect();
-                for why in &mut all {
-                    one.explain(request, why);
-                }
-                Ok(all)
+                let found = self.ahead(&one.run, &one.begin_ahead(request))?;
+                let refused = one.refusals(request);
+                let all = found.ahead.run().phases().map(|(phase, state)| {
+                    let mut why = self.why_ahead(&found, phase);
+                    one.explain(request, found.ahead.run(), &mut why);
+                    unless_refused(why, state, &refused)
+                });
+                Ok(all.collect())
             }
             (_, _, None) => Ok(Vec::new()),
         }
     }
 
-    /// Takes what ended and failed while nobody drove the run. An agent's end is for its adapter to read.
-    fn ahead(&self, run: Run) -> RunAhead {
+    /// The run after this begin, with what ended while nobody drove it and failed, or left no trace of its end. An agent's end is for its
+    /// adapter to read.
+    pub(crate) fn ahead(&self, run: &Run, begin: &Begin) -> Result<FoundAhead> {
+        let now = Timestamp::now();
+        let ahead = run::preview(run, begin, now)?;
         let shell = |phase: &Phase| matches!(phase.body, Body::Run { .. });
-        let ends: Vec<Input> = run
-            .running()
-            .filter(|(phase, _)| shell(phase))
-            .filter_map(|(phase, state)| {
-                let attempt = state.attempt.as_ref()?.number;
-                let end = running_attempt::recorded_failure(&shell::folder(&self.project, &run, &phase.id, attempt))?;
-                Some(Input::AttemptEnded { phase: phase.id.clone(), attempt, end })
-            })
-            .collect();
+        let failed = |(phase, state): (&Phase, &PhaseState)| {
+            let attempt = state.attempt.as_ref().filter(|_| shell(phase))?.number;
+            let end = running_attempt::recorded_failure(&shell::folder(&self.project, &ahead, &phase.id, attempt))?;
+            Some(Input::AttemptEnded { phase: phase.id.clone(), attempt, end })
+        };
+        let mut ended: Vec<Input> = ahead.running().filter_map(failed).collect();
         let of = |input: &Input| match input {
             Input::AttemptEnded { phase, .. } => Some(phase.clone()),
             _ => None,
         };
-        let taken: BTreeSet<PhaseId> = ends.iter().filter_map(of).collect();
-        let unknown = self.without_a_trace(&run);
-        let run = run::preview_inputs(run, &ends, Timestamp::now());
-        let run = run::preview_inputs(run, &unknown, Timestamp::now());
-        let has_failed = |id: &&PhaseId| run.phase_state(id).is_some_and(|state| state.status == PhaseStatus::Failed);
-        let failed = taken.iter().filter(has_failed).cloned().collect();
-        RunAhead { run, taken, failed }
+        let failures = ended.iter().filter_map(of).collect();
+        ended.extend(self.without_a_trace(&ahead));
+        Ok(FoundAhead { ahead: ResumeAhead::new(run, begin, &ended, now)?, failures })
+    }
+
+    /// The run with what follows from attempts that are over and left no trace of their end.
+    pub(crate) fn with_unknown_ends(&self, run: &Run) -> Run {
+        run::preview_inputs(run.clone(), &self.without_a_trace(run), Timestamp::now())
     }
 
     /// Attempts that are over without a record of their end.
@@ -86,51 +88,66 @@ impl Onward {
         lost.collect()
     }
 
-    fn why_ahead(&self, ahead: &RunAhead, phase: &Phase, state: &PhaseState) -> WillRun {
-        let RunAhead { run, taken, failed } = ahead;
-        let id = &phase.id;
-        if failed.contains(id) {
+    /// Why a phase runs or does not, with what the folder of its attempt says: an end that nobody has recorded yet, or a process that
+    /// lives.
+    pub(crate) fn why_ahead(&self, found: &FoundAhead, phase: &Phase) -> WillRun {
+        let Some(state) = found.ahead.run().phase_state(&phase.id) else { return view::why(&found.ahead, phase) };
+        let first = |step, reason: &str| WillRun::new(&phase.id, Some(step), vec![reason.to_owned()]);
+        let taken = found.failures.contains(&phase.id);
+        if taken && state.status == PhaseStatus::Failed {
             let error = state.error.as_ref().map_or("", |error| error.message.as_str());
-            let reason = format!("it has ended and failed ({error}), and that result is taken");
-            return WillRun::new(id, Some(NextStep::TakeResult), vec![reason]);
+            return first(
+                NextStep::TakeResult,
+                &format!("it has ended and failed ({error}), and that result is taken"),
+            );
         }
-        let why = self.why_now(run, phase, state);
-        let open = run.phases().find(|(_, state)| state.in_doubt).map(|(phase, _)| &phase.id);
-        if let Some(open) = open.filter(|_| !state.is_finished()) {
-            let reason = if open == id {
-                "nobody knows whether its effect happened, and that is asked".to_owned()
-            } else {
-                format!("nothing is started before it is known whether the effect of {open} happened")
-            };
-            return WillRun::new(id, None, vec![reason]);
+        if let Some(attempt) = &state.attempt {
+            let folder = shell::folder(&self.project, found.ahead.run(), &phase.id, attempt.number);
+            match folder.exit() {
+                Ok(Some(exit)) if exit.stopped_by.is_none() => {
+                    return first(NextStep::TakeResult, "it has ended, and its result is taken");
+                }
+                Ok(_) | Err(_) if attendant::is_at_work(&folder).unwrap_or(false) => {
+                    return first(NextStep::Wait, "it is at work, and is waited for");
+                }
+                Ok(_) | Err(_) => {}
+            }
         }
-        if taken.contains(id) && why.will_run {
-            return WillRun::new(id, why.next, vec!["it has ended and failed, and is tried again".to_owned()]);
-        }
-        if !why.will_run || failed.is_empty() {
-            return why;
-        }
-        if let Some(before) = run.kept_by_failure(id, failed) {
-            return WillRun::new(id, None, vec![format!("it comes after {before}, which has failed")]);
-        }
-        if run.a_failure_forbids() && !phase.closing {
-            let first = failed.iter().next().map_or("", PhaseId::as_str);
-            return WillRun::new(id, None, vec![format!("{first} has failed, and nothing more is started then")]);
+        let why = view::why(&found.ahead, phase);
+        if taken && why.will_run {
+            return WillRun::new(&phase.id, why.next, vec!["it has ended and failed, and is tried again".to_owned()]);
         }
         why
     }
 }
 
+/// Nothing is done by a start that is refused.
+pub(crate) fn unless_refused(why: WillRun, state: &PhaseState, refused: &[String]) -> WillRun {
+    if refused.is_empty() || state.is_finished() && !why.will_run {
+        return why;
+    }
+    let reasons = refused.iter().map(|reason| format!("a resume is refused: {reason}"));
+    WillRun::new(&why.phase, None, reasons.collect())
+}
+
 impl Unfinished {
+    /// The findings for which a resume is refused, whatever is answered.
+    fn refusals(&self, request: &Request) -> Vec<String> {
+        let judged = self.judge(&Request { want: Want::Resume(None), ..request.clone() });
+        let refused = |finding: &&Finding| finding.kind.row().weight == Weight::Refuse;
+        judged.open.iter().filter(refused).flat_map(Finding::lines).collect()
+    }
+
     /// Adds what was found about a phase, and what was said about it.
-    fn explain(&self, request: &Request, why: &mut WillRun) {
+    fn explain(&self, request: &Request, ahead: &Run, why: &mut WillRun) {
         let chosen = request.choices.iter().find(|(phase, _)| phase == why.phase.as_str());
         if let Some((_, choice)) = chosen {
             *why = of_choice(&why.phase, *choice);
         } else if self.chosen(request).contains(&why.phase) && why.will_run {
             why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
         }
-        if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
+        let alone = request.only.as_ref().is_some_and(|only| !ahead.is_within(&why.phase, &PhaseId::new(only)));
+        if alone && why.will_run {
             *why = WillRun::new(&why.phase, None, vec!["another phase alone is wanted".to_owned()]);
         }
         let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);

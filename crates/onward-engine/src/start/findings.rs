@@ -569,11 +569,15 @@ impl Unfinished {
 
     /// The run as it would stand after this start, before anything is started.
     pub(super) fn preview(&self, request: &Request) -> Result<Run> {
+        Ok(run::preview(&self.run, &self.begin_ahead(request), Timestamp::now())?)
+    }
+
+    /// This start as the run would be told of it.
+    pub(super) fn begin_ahead(&self, request: &Request) -> Begin {
         let resumption = self.resumption(request);
         let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
         let environment = shell::variables_on_record(plan);
-        let begin = Begin { environment, ..begin_told(request, self.run.epoch + 1, resumption) };
-        Ok(run::preview(&self.run, &begin, Timestamp::now())?)
+        Begin { environment, ..begin_told(request, self.run.epoch + 1, resumption) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod agent_files;
 pub(crate) mod changed_files;
-mod dry_run;
+pub(crate) mod dry_run;
 mod ends_found;
 pub(crate) mod findings;
 mod groups;

@@ -76,7 +76,7 @@ pub enum PlanFrom {
 }
 
 /// A begin as far as a request says what it is to be.
-pub(super) fn begin_told(request: &Request, epoch: u64, resumption: Resumption) -> Begin {
+pub(crate) fn begin_told(request: &Request, epoch: u64, resumption: Resumption) -> Begin {
     Begin {
         epoch,
         environment: BTreeMap::new(),

@@ -7,6 +7,7 @@ pub(crate) mod dice;
 mod edits;
 mod external_phases;
 mod facts;
+mod foretold;
 mod git;
 mod limits;
 mod markers;

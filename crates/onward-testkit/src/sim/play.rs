@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
 use super::edits::{self, Author};
+use super::foretold::Foretold;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
@@ -244,12 +245,14 @@ impl Story {
         self.machine.lock().expect(ALONE).oracle.a_driver_begins(&run, &begin);
         let found = self.store.inbox(&self.id, usize::MAX).expect("readable");
         self.machine.lock().expect(ALONE).waiting = found.into_iter().map(|item| item.id).collect();
+        let foretold = Foretold::new(&self.machine, &run, &begin);
         let mut watch = EventWatch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let mut run = run;
         let committer = Committer::new(&mut store, &lease, &mut keep, &mut run, ACTOR);
         let ended = Driver { committer, world: &mut world, reporter: &mut watch }.drive(begin);
         self.machine.lock().expect(ALONE).fuse = None;
+        foretold.judge(&self.machine);
         match ended {
             Ok(ending) => {
                 let machine = self.machine.lock().expect(ALONE);

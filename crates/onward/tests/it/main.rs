@@ -29,6 +29,7 @@ mod feature;
 mod filters;
 mod for_people;
 mod foreign_files;
+mod foretold;
 mod forks;
 mod format_1;
 mod fresh;

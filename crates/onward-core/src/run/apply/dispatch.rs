@@ -56,7 +56,8 @@ impl Run {
             Event::MainPartEnded { result } => self.main_part_ended(*result),
             Event::BatchCompleted { batch } => self.batch_completed(*batch),
             Event::StopAsked { by, urgency } => self.stop_asked(*by, *urgency, at),
-            Event::RunStopped { reason } => self.stopped = Some(*reason),
+            // What was over is open again where somebody else can go on with it.
+            Event::RunStopped { reason } => (self.result, self.stopped) = (None, Some(*reason)),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
             Event::StateChanged { ops } => self.change_state(ops),

@@ -72,16 +72,23 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
 fn answers(run: &Run, begin: &Begin, failed_now: impl Fn(&PhaseId) -> bool) -> Result<Vec<Event>, Refusal> {
     let Resumption { accepted, rerun, from: start, only, .. } = &begin.resumption;
     // What is said of a whole is said of its parts.
-    let chosen = |id: &PhaseId| {
-        let named = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
+    let said = |id: &PhaseId, of: &dyn Fn(Choice) -> bool| {
+        let named = |id: &PhaseId| begin.choices.iter().any(|(phase, choice)| phase == id && of(*choice));
         named(id) || run.is_part_of(id).any(named)
     };
-    let mut events = chosen_events(run, &begin.choices)?;
+    let chosen = |id: &PhaseId| said(id, &|_| true);
+    let retried = |id: &PhaseId| said(id, &|choice| matches!(choice, Choice::Retry | Choice::RetryClean));
     let undone = match start {
-        Some(phase) => from(run, phase)?,
+        Some(phase) => from_unless_settled(run, phase, &begin.choices)?,
         None => Vec::new(),
     };
-    let undone: Vec<Event> = undone.into_iter().filter(|event| !phase_of(event).is_some_and(chosen)).collect();
+    let undone: Vec<Event> = undone.into_iter().filter(|event| !phase_of(event).is_some_and(retried)).collect();
+    // Of what is made undone a person may say that it is left out, or done as it is.
+    let mut events = if undone.is_empty() {
+        chosen_events(run, &begin.choices)?
+    } else {
+        chosen_events(&revise::ahead(run, undone.iter(), run.updated_at), &begin.choices)?
+    };
     let is_undone = |id: &PhaseId| chosen(id) || undone.iter().any(|event| phase_of(event) == Some(id));
     events.extend(rerun.iter().filter(|phase| !is_undone(phase)).filter_map(|phase| again(run, phase)));
     for (phase, found) in accepted.iter().filter(|(phase, _)| !is_undone(phase)) {
@@ -101,8 +108,21 @@ fn answers(run: &Run, begin: &Begin, failed_now: impl Fn(&PhaseId) -> bool) -> R
         let reopened = |id: &PhaseId| events.iter().chain(&undone).any(|event| phase_of(event) == Some(id));
         demand_it_can_be_the_only_one(run, only, reopened)?;
     }
-    events.extend(undone);
-    Ok(events)
+    Ok(undone.into_iter().chain(events).collect())
+}
+
+/// `--from` of a phase that is to be left out, or taken as done, says two things at once.
+fn from_unless_settled(run: &Run, phase: &PhaseId, choices: &[(PhaseId, Choice)]) -> Result<Vec<Event>, Refusal> {
+    let settled =
+        choices.iter().find(|(named, choice)| named == phase && matches!(choice, Choice::Skip | Choice::Adopt));
+    match settled {
+        Some((_, choice)) => {
+            let flag = if *choice == Choice::Skip { "--skip" } else { "--adopt" };
+            let why = format!("--from {phase} does it again; --from a phase that needs it goes on behind it");
+            Err(Refusal::Illegal(flag, phase.clone(), why))
+        }
+        None => from(run, phase),
+    }
 }
 
 /// Whether what a phase is a part of is over: a person left it out or took it as done, and with it all its parts.

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::Refusal;
 use super::ended::{failed_for_good, retried_or_failed, seen};
-use crate::event::{CallAnswer, Event, ExternalReport, PhaseError};
+use super::revise;
+use crate::event::{CallAnswer, Event, ExternalReport, PhaseError, RunResult, StopReason};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
@@ -31,6 +32,19 @@ pub(super) struct PersonSaid<'a> {
     pub(super) reason: Option<&'a str>,
     /// The tool call that was shown.
     pub(super) call: Option<&'a str>,
+}
+
+/// A run that had failed waits again where a person's word about a phase leaves others something to do, and a driver nothing.
+pub(super) fn open_for_others_again(run: &Run, mut events: Vec<Event>) -> Vec<Event> {
+    if run.result == Some(RunResult::Failed) {
+        let ahead = revise::ahead(run, events.iter(), run.updated_at);
+        let derived = &ahead.derived;
+        let for_a_driver = [derived.ready.is_empty(), derived.delayed.is_empty(), derived.to_open.is_empty()];
+        if ahead.something_is_for_others() && !for_a_driver.contains(&false) {
+            events.push(Event::RunStopped { reason: StopReason::Waiting });
+        }
+    }
+    events
 }
 
 pub(super) fn answer(run: &Run, id: &PhaseId, answer: PersonSaid<'_>) -> Result<Vec<Event>, Refusal> {
