@@ -166,7 +166,8 @@ impl Run {
     }
 
     fn all_agents(&self) -> impl Iterator<Item = &AgentState> {
-        self.phases.iter().chain(self.removed.values()).filter_map(|state| state.agent.as_deref())
+        let by_phase = self.phases.iter().chain(self.removed.values()).filter_map(|state| state.agent.as_deref());
+        by_phase.chain(&self.displaced_agents)
     }
 
     pub(super) fn agent_begun(&mut self, phase: &PhaseId, begun: Option<&AgentBegun>) {

@@ -37,8 +37,10 @@ fn fit(phase: &Phase, state: &mut PhaseState) {
 
 /// The record goes to the new id. Its numbers stay under the old one as well: a phase that is called so later is another one, and
 /// must be taken neither for an attempt that was made nor for work that was done.
-fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseId) {
-    let Some(mut state) = known.remove(old) else { return };
+///
+/// Gives the record of a removed phase that had the new id before.
+fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseId) -> Option<PhaseState> {
+    let mut state = known.remove(old)?;
     let begun_as = EarlierKey { phase: old.clone(), generation: state.generation, holds_in: state.generation };
     let begun_as = state.earlier_key.take().filter(|key| key.holds_in == state.generation).unwrap_or(begun_as);
     let generation = Generation(state.generation.0 + 1);
@@ -52,7 +54,7 @@ fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseI
     if mutant::is(Mutant::CountAnewAfterARename) {
         (state.attempts, state.generation) = (0, Generation(1));
     }
-    known.insert(new.clone(), state);
+    known.insert(new.clone(), state)
 }
 
 impl Run {
@@ -72,7 +74,8 @@ impl Run {
         let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
         known.extend(ids.zip(std::mem::take(&mut self.phases)));
         for (old, new) in renamed.iter().filter(|_| !mutant::is(Mutant::ForgetARename)) {
-            rename(&mut known, old, new);
+            let displaced = rename(&mut known, old, new).and_then(|state| state.agent);
+            self.displaced_agents.extend(displaced.map(|agent| agent.anew()));
         }
         let state = |phase: &Phase| {
             let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);

@@ -1,11 +1,11 @@
 //! Money that phases share: the budget of the run and those of its limits. Small stories in virtual time.
 
 use onward_core::effect::Effect;
-use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, PlanningBill, StopReason, nano_usd};
+use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, PlanRevised, PlanningBill, StopReason, nano_usd};
 use onward_core::failure::FailureCode;
 use onward_core::id::PhaseId;
-use onward_core::input::{AttemptEnd, Begin, Bounds, Input};
-use onward_core::plan::Budget;
+use onward_core::input::{AttemptEnd, Begin, Bounds, Input, Resumption};
+use onward_core::plan::{self, Budget};
 use onward_core::run::{self, Ending, PhaseStatus, RunStatus, budgets};
 
 use crate::common;
@@ -67,6 +67,27 @@ pub(crate) fn no_agent_starts_without_money() {
     assert_eq!(story.at_work(), ["b"]);
     cost(&mut story, "b", AgentHow::Done, 5.0);
     assert_eq!(story.run.ending(), Some(Ending::Completed), "what is done is done, whatever it cost");
+}
+
+/// A phase is taken out of the plan after its agent was paid, and later another one gets its name. The money stays spent.
+#[test]
+fn what_a_removed_phase_has_cost_is_not_forgotten() {
+    let mut story =
+        driven("{onward: 1, name: demo, phases: {a: {agent: {prompt: x}}, z: {approval: \"Go on?\"}}}", 9.0);
+    cost(&mut story, "a", AgentHow::Done, 0.5);
+    for (phases, renamed) in [
+        ("b: {agent: {prompt: x}}, z: {approval: \"Go on?\"}", Vec::new()),
+        ("a: {agent: {prompt: x}}, z: {approval: \"Go on?\"}", vec![(PhaseId::new("b"), PhaseId::new("a"))]),
+    ] {
+        let plan = common::plan(&format!("{{onward: 1, name: demo, phases: {{{phases}}}}}"));
+        let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed };
+        let resumption = Resumption { revised: Some(Box::new(revised)), ..Resumption::default() };
+        story.begin(Begin { resumption, ..common::begin(0) }).expect("a person may");
+        if story.at_work() == ["b"] {
+            cost(&mut story, "b", AgentHow::Done, 0.2);
+        }
+    }
+    assert_eq!(story.run.cost_nano_usd(), Some(nano_usd(0.7)));
 }
 
 /// The client ends an agent because what the run had left is used up. That is no failure: no retry is used, nothing is remembered

@@ -216,7 +216,7 @@ fn edited(run: &Run, known: &[PhaseId], author: &mut Author) -> Option<EditedFil
     match (throw, inner) {
         (0..=44, Some(leaf)) => rename_inside(run, written, &leaf),
         (_, Some(leaf)) => change_inside(written, &leaf, &mut author.dice),
-        (0..=44, None) => Some(rename(run, written, &top, &another_name(known, &top))),
+        (0..=44, None) => Some(rename(run, written, &top, &another_name(known, run, &top, &mut author.dice))),
         (45..=59, None) => take_out(written, &top, author),
         (60..=89, None) => change(written, &top, &mut author.dice),
         (_, None) => put_back(written, author),
@@ -237,10 +237,15 @@ fn target(run: &Run, dice: &mut Dice) -> PhaseId {
     dice.pick(tier).clone()
 }
 
-/// A name that no phase ever had.
-fn another_name(known: &[PhaseId], old: &PhaseId) -> PhaseId {
+/// A name that no phase ever had; now and then one that is free again.
+fn another_name(known: &[PhaseId], run: &Run, old: &PhaseId, dice: &mut Dice) -> PhaseId {
     let letter = &old.as_str()[..1];
     let number = |id: &PhaseId| id.as_str().strip_prefix(letter)?.parse::<u64>().ok();
+    let is_free = |id: &&PhaseId| run.plan().phase(id).is_none() && number(id).is_some();
+    let free: Vec<&PhaseId> = known.iter().filter(is_free).collect();
+    if !free.is_empty() && dice.percent(25) {
+        return (*dice.pick(&free)).clone();
+    }
     let next = known.iter().filter_map(number).max().map_or(0, |last| last + 1);
     PhaseId::new(format!("{letter}{next}"))
 }

@@ -17,6 +17,7 @@ use crate::ids_and_keys::{self, IdTry};
 use crate::mutant::{self, Mutant};
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
+use crate::run::agents::AgentState;
 use crate::run::derived_state::DerivedState;
 use crate::run::groups::AwaitedGroup;
 use crate::run::issue_labels::IssueLabels;
@@ -60,6 +61,8 @@ pub struct Run {
     pub(in crate::run) look: Option<Arc<LastLook>>,
     /// Records of phases that the plan no longer has; they come back if the phase does.
     pub(in crate::run) removed: BTreeMap<PhaseId, PhaseState>,
+    /// What the agents of removed phases have cost whose ids others have by now.
+    pub(in crate::run) displaced_agents: Vec<AgentState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
     /// The stored sections of a checkpoint.
@@ -169,6 +172,7 @@ impl Run {
             main_ended: None,
             look: None,
             removed: BTreeMap::new(),
+            displaced_agents: Vec::new(),
             state: Value::Object(Map::new()),
             sections: Sections { artifact_paths: started.plan.paths.clone(), ..Sections::default() },
             mirror_troubles: BTreeMap::new(),
