@@ -22,12 +22,12 @@ pub struct ResumeAhead {
     /// The same once failures may be tried again, with what follows from that before anything is started.
     renewed: Run,
     /// By the place of a phase in the plan of both.
-    kept: Vec<Option<Kept>>,
+    kept: Vec<Option<KeptBy>>,
 }
 
 /// A phase that is not done keeps another from its turn, or a part its whole from its end.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct KeptBy {
     root: usize,
     leaves: Leaves,
     reached: Reached,
@@ -94,7 +94,7 @@ impl ResumeAhead {
         self.renewed.why_never(phase)
     }
 
-    /// What keeps an open phase from its turn, other than its own state.
+    /// The reason that keeps an open phase from its turn, other than its own state.
     pub(crate) fn not_reached(&self, phase: &PhaseId) -> Option<NotReached<'_>> {
         let (run, at) = (&self.renewed, self.renewed.at(phase));
         let id = |at: usize| &run.plan().phases[at].id;
@@ -175,14 +175,14 @@ enum Money {
 }
 
 /// All phases that some phase keeps from being done, each with the first such one.
-fn kept(run: &Run) -> Vec<Option<Kept>> {
-    let mut kept: Vec<Option<Kept>> = vec![None; run.phases.len()];
+fn kept(run: &Run) -> Vec<Option<KeptBy>> {
+    let mut kept: Vec<Option<KeptBy>> = vec![None; run.phases.len()];
     let money = if run.has_shared_budgets() { Money::IsCounted } else { Money::IsNot };
     // A whole that failed is told by its part.
     let (wholes, alone): (Vec<usize>, Vec<usize>) = (0..run.phases.len()).partition(|&at| run.is_whole(at));
     for at in alone.into_iter().chain(wholes) {
         if let Some(leaves) = stays_undone(run, at, money).filter(|_| kept[at].is_none()) {
-            kept[at] = Some(Kept { root: at, leaves, reached: Reached::Itself });
+            kept[at] = Some(KeptBy { root: at, leaves, reached: Reached::Itself });
             spread(run, &mut kept, at);
         }
     }
@@ -193,7 +193,7 @@ fn kept(run: &Run) -> Vec<Option<Kept>> {
         let parts = run.derived.index.parent[at].map(|whole| &run.derived.index.children[whole]);
         let sibling = parts.and_then(|parts| parts.iter().find(failed));
         if let Some(&root) = sibling.filter(|_| cut_short) {
-            *one = Some(Kept { root, leaves: Leaves::Failed, reached: Reached::AsLater });
+            *one = Some(KeptBy { root, leaves: Leaves::Failed, reached: Reached::AsLater });
         }
     }
     kept
@@ -205,7 +205,7 @@ fn is_open(run: &Run, at: usize) -> bool {
 }
 
 /// From a phase that is not done to all that it keeps from being done.
-fn spread(run: &Run, kept: &mut [Option<Kept>], from: usize) {
+fn spread(run: &Run, kept: &mut [Option<KeptBy>], from: usize) {
     let index = &run.derived.index;
     let mut next = vec![from];
     while let Some(at) = next.pop() {
@@ -214,7 +214,7 @@ fn spread(run: &Run, kept: &mut [Option<Kept>], from: usize) {
             let is_new =
                 kept[other].is_none_or(|known| known.reached == Reached::AsWhole && reached == Reached::AsLater);
             if is_new && is_open(run, other) {
-                kept[other] = Some(Kept { reached, ..one });
+                kept[other] = Some(KeptBy { reached, ..one });
                 next.push(other);
             }
         };

@@ -186,16 +186,18 @@ fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopReason> {
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
 pub(super) fn may_start(run: &Run) -> bool {
+    may_start_once_git_is_done(run) && !run.git_comes_first() && run.awaited_group().is_none()
+}
+
+/// The same once git has done what comes first, and other runs let this one in: neither changes which phases are done.
+pub(super) fn may_start_once_git_is_done(run: &Run) -> bool {
     let recovered = run
         .derived
         .running
         .iter()
         .all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
-    let failure_allows = run.failure_allows();
-    let free =
-        run.stop.is_none() && run.derived.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
-    let its_turn = run.awaited_group().is_none();
-    run.epoch > 0 && free && its_turn && recovered && failure_allows
+    let free = run.stop.is_none() && run.derived.in_doubt.is_empty() && !run.replan_comes_first();
+    run.epoch > 0 && free && recovered && run.failure_allows()
 }
 
 fn only_that_is_finished(run: &Run) -> bool {

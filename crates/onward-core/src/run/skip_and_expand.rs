@@ -3,7 +3,7 @@
 use super::compound::is_taken_apart_late;
 use super::readiness::{NeedOutcome, whole};
 use super::redacted_values::uses_what_was_cut;
-use super::settle::{is_wanted, may_start};
+use super::settle::{is_wanted, may_start, may_start_once_git_is_done};
 use super::state::{PhaseStatus, Run};
 use crate::event::{Event, PhaseError, RunResult, SkippedBy};
 use crate::failure::FailureCode;
@@ -16,19 +16,21 @@ pub(super) fn follows(run: &Run) -> Option<Event> {
     if run.epoch == 0 {
         return None;
     }
-    after_a_failure(run).or_else(|| over_with_its_parts(run)).or_else(|| left_out(run)).or_else(|| taken_apart(run))
+    let parts = || over_with_its_parts(run).or_else(|| left_out(run, may_start)).or_else(|| taken_apart(run));
+    after_a_failure(run).or_else(parts)
 }
 
 /// The same, of what follows before anything is started, and does not hang on what that will bring.
 pub(super) fn follows_at_once(run: &Run) -> Option<Event> {
-    let of_parts = || over_with_its_parts(run).or_else(|| left_out(run)).or_else(|| opened_with_known_parts(run));
+    let left_out = || left_out(run, may_start_once_git_is_done);
+    let of_parts = || over_with_its_parts(run).or_else(left_out).or_else(|| opened_with_known_parts(run));
     after_a_failure(run).or_else(of_parts)
 }
 
 /// The turn of a phase has come whose parts are known since the start.
 fn opened_with_known_parts(run: &Run) -> Option<Event> {
     let known = |at: &&usize| !is_taken_apart_late(&run.plan().phases[**at]) && is_wanted(run, **at);
-    let at = *run.derived.to_open.iter().find(known).filter(|_| may_start(run))?;
+    let at = *run.derived.to_open.iter().find(known).filter(|_| may_start_once_git_is_done(run))?;
     Some(Event::PhaseExpanded { phase: run.plan().phases[at].id.clone(), children: Vec::new() })
 }
 
@@ -87,15 +89,15 @@ fn part_failed(run: &Run, parts: &[usize]) -> PhaseError {
     PhaseError { code: FailureCode::PartFailed, message }
 }
 
-/// The next phase that will not be done.
-fn left_out(run: &Run) -> Option<Event> {
+/// The next phase that will not be done; `may` tells whether phases have their turn.
+fn left_out(run: &Run, may: fn(&Run) -> bool) -> Option<Event> {
     let of_a_finished_whole =
         |at: usize| run.derived.index.parent[at].is_some_and(|parent| run.phases[parent].is_finished());
     let orphan = run.derived.to_skip.iter().find(|&&at| of_a_finished_whole(at));
     if let Some(&at) = orphan {
         return Some(skipped(run, at, SkippedBy::Parent));
     }
-    let at = *run.derived.to_skip.iter().find(|&&at| is_wanted(run, at)).filter(|_| may_start(run))?;
+    let at = *run.derived.to_skip.iter().find(|&&at| is_wanted(run, at)).filter(|_| may(run))?;
     Some(skipped(run, at, SkippedBy::Condition))
 }
 
@@ -168,8 +170,9 @@ pub(super) fn closed_before(run: &Run) -> Option<Event> {
     Some(Event::PhaseReopened { phase: run.plan().phases[at].id.clone(), generation, clean: false })
 }
 
-/// Whether a phase was done at an earlier end; one that a person left out stays left out.
+/// Whether a phase was done at an earlier end; one that a person left out stays left out, and so do its parts.
 fn is_over(run: &Run, at: usize) -> bool {
     let state = &run.phases[at];
-    !state.left_out && (state.is_finished() || state.status == PhaseStatus::Failed)
+    let of_a_whole = || run.is_part_of(&run.plan().phases[at].id).any(|whole| run.phases[run.at(whole)].left_out);
+    (state.is_finished() || state.status == PhaseStatus::Failed) && !state.left_out && !of_a_whole()
 }

@@ -1,10 +1,10 @@
-//! What is told of a resume beforehand, and the resume: the same phases run.
+//! A resume foretold, and the resume: the same phases run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::event::{Event, Outcome};
 use onward_core::id::PhaseId;
-use onward_core::input::{Choice, Resumption, Says};
+use onward_core::input::{AttemptEnd, Choice, Resumption, Says};
 use onward_core::plan::expand;
 use onward_core::run::{Ending, PhaseStatus, RunStatus};
 
@@ -129,9 +129,12 @@ fn nothing_runs_beside_a_doubt() {
 }
 
 fn from_with(phase: &str, choice: (&str, Choice)) -> Result<Story, onward_core::run::Refusal> {
-    let mut story = driven("phases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: b, run: x }\n");
+    let mut story = driven(
+        "phases:\n  a: { run: x, outputs: { v: a value } }\n  b: { needs: a, run: x, outputs: { v: a value } }\n  c: { needs: b, run: x, outputs: { v: a value } }\n",
+    );
     for phase in ["a", "b", "c"] {
-        story.done(phase);
+        let outputs = Ok(BTreeMap::from([("v".to_owned(), "1".to_owned())]));
+        story.end_as(phase, AttemptEnd { outputs, ..AttemptEnd::bare(Outcome::Exited { code: 0 }) });
     }
     let resumption = Resumption { from: Some(PhaseId::new(phase)), ..Resumption::default() };
     let begin = onward_core::input::Begin { choices: chosen(&[choice]), resumption, ..common::begin(0) };
@@ -151,6 +154,8 @@ fn from_a_phase_and_not_all_behind_it() {
         assert_eq!(story.run.ending(), Some(Ending::Completed));
         let attempts = |phase| story.state(phase).attempts;
         assert_eq!((story.status("b"), attempts("a"), attempts("b"), attempts("c")), (status, 2, 1, 2));
+        let kept = story.state("b").outputs.get("v").map(String::as_str);
+        assert_eq!(kept, (choice == Choice::Adopt).then_some("1"), "of what stays as it is, all stays");
         let own = from_with("b", ("b", choice)).err().expect("that says two things").to_string();
         assert!(own.contains("--from b does it again"), "{own}");
         assert!(from_with("c", ("b", choice)).is_err(), "b is completed");

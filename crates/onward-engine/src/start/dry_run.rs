@@ -12,7 +12,7 @@ use onward_core::run::{self, PhaseState, PhaseStatus, ResumeAhead, Run};
 use onward_core::view::{self, NextStep, WillRun};
 
 use super::findings::Unfinished;
-use super::request::{Request, Want};
+use super::request::{Request, Want, begin_told};
 use super::starting::StartFound;
 use crate::Onward;
 use crate::attendant;
@@ -26,6 +26,21 @@ pub(crate) struct FoundAhead {
     ahead: ResumeAhead,
     /// Phases whose failure is taken.
     failures: BTreeSet<PhaseId>,
+}
+
+impl Unfinished {
+    /// The run as it would stand after this start, before anything is started.
+    pub(super) fn preview(&self, request: &Request) -> Result<Run> {
+        Ok(run::preview(&self.run, &self.begin_ahead(request), Timestamp::now())?)
+    }
+
+    /// This start as the run would be told of it.
+    pub(super) fn begin_ahead(&self, request: &Request) -> Begin {
+        let resumption = self.resumption(request);
+        let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
+        let environment = shell::variables_on_record(plan);
+        Begin { environment, ..begin_told(request, self.run.epoch + 1, resumption) }
+    }
 }
 
 impl Onward {

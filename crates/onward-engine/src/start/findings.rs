@@ -8,7 +8,7 @@ use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::event::{Orphans, PlanRevised};
 use onward_core::evidence::{Evidence, RequirementSeen, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{Begin, Choice, Resumption};
+use onward_core::input::{Choice, Resumption};
 use onward_core::plan::{self, MarkdownSettings, PhaseMark, Requirement};
 use onward_core::resume::{
     self, Accept, Answers, Finding, FindingKind, Offered, PlanFact, ResumeFacts, RunStanding, Verdict, Wording, stale,
@@ -18,14 +18,13 @@ use onward_core::view::{self, Alive, DriverView, StatusView};
 
 use crate::Onward;
 use crate::error::{Error, Result};
-use crate::executor::shell;
 use crate::plan_files;
 use crate::probe;
 use crate::probe::requirement::RequirementLook;
 use crate::queries::runs::{self, require_phase};
 use crate::start::offers::{fresh, question, refuse_if_driven};
 use crate::start::prepared_plan::{PreparedPlan, is_known_by, text_key};
-use crate::start::request::{After, PlanFrom, Request, Want, begin_told};
+use crate::start::request::{After, PlanFrom, Request, Want};
 use crate::start::starting::{Ready, StartFound};
 use crate::sys::stop;
 use crate::trust;
@@ -507,7 +506,7 @@ impl Unfinished {
         Ok(Going { run: self.run.id.clone(), resumption: self.resumption(request) })
     }
 
-    fn resumption(&self, request: &Request) -> Resumption {
+    pub(super) fn resumption(&self, request: &Request) -> Resumption {
         let chosen = self.chosen(request);
         let of = |kinds: &[FindingKind]| -> Vec<PhaseId> {
             let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
@@ -565,19 +564,6 @@ impl Unfinished {
     /// The plan as its file has it, where it is another one and counts.
     pub(crate) fn edited_plan(&self) -> Option<&plan::Plan> {
         self.revised.as_ref().map(|revised| &revised.plan)
-    }
-
-    /// The run as it would stand after this start, before anything is started.
-    pub(super) fn preview(&self, request: &Request) -> Result<Run> {
-        Ok(run::preview(&self.run, &self.begin_ahead(request), Timestamp::now())?)
-    }
-
-    /// This start as the run would be told of it.
-    pub(super) fn begin_ahead(&self, request: &Request) -> Begin {
-        let resumption = self.resumption(request);
-        let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
-        let environment = shell::variables_on_record(plan);
-        Begin { environment, ..begin_told(request, self.run.epoch + 1, resumption) }
     }
 }
 

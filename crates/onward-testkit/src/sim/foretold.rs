@@ -1,4 +1,4 @@
-//! What is told of a resume beforehand, against what it did: what is said not to run does not, as long as nothing fails and nobody
+//! A resume foretold, against the resume: what is said not to run does not, as long as nothing fails and nobody
 //! speaks.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use onward_core::view;
 
 use super::world::{ALONE, SharedMachine};
 
-/// What was told before a driver began.
+/// The answers that were given before a driver began.
 pub(super) struct Foretold {
     /// Whether a phase runs.
     told: BTreeMap<PhaseId, bool>,
@@ -51,7 +51,7 @@ impl Foretold {
         }
     }
 
-    /// What cannot be known beforehand: failures, answers of probes, and words of people.
+    /// Whether nobody can know this beforehand: failures, answers of probes, and words of people.
     fn is_news(&self, event: &Event) -> bool {
         match event {
             Event::AttemptEnded { outcome, .. } => *outcome != Outcome::Exited { code: 0 },

@@ -1,5 +1,7 @@
 //! A driver takes the run in hand, with a person's answers if there were any.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::ended::seen;
@@ -82,12 +84,14 @@ fn answers(run: &Run, begin: &Begin, failed_now: impl Fn(&PhaseId) -> bool) -> R
         Some(phase) => from_unless_settled(run, phase, &begin.choices)?,
         None => Vec::new(),
     };
-    let undone: Vec<Event> = undone.into_iter().filter(|event| !phase_of(event).is_some_and(retried)).collect();
-    // Of what is made undone a person may say that it is left out, or done as it is.
+    // Of what is made undone a person may say that it is left out, or done as it is: then it keeps all that it has.
+    let (kept, choices) = kept_as_done(run, &undone, &begin.choices);
+    let stays = |id: &PhaseId| retried(id) || kept.contains(id) || run.is_part_of(id).any(|whole| kept.contains(whole));
+    let undone: Vec<Event> = undone.into_iter().filter(|event| !phase_of(event).is_some_and(stays)).collect();
     let mut events = if undone.is_empty() {
-        chosen_events(run, &begin.choices)?
+        chosen_events(run, &choices)?
     } else {
-        chosen_events(&revise::ahead(run, undone.iter(), run.updated_at), &begin.choices)?
+        chosen_events(&revise::ahead(run, undone.iter(), run.updated_at), &choices)?
     };
     let is_undone = |id: &PhaseId| chosen(id) || undone.iter().any(|event| phase_of(event) == Some(id));
     events.extend(rerun.iter().filter(|phase| !is_undone(phase)).filter_map(|phase| again(run, phase)));
@@ -111,10 +115,24 @@ fn answers(run: &Run, begin: &Begin, failed_now: impl Fn(&PhaseId) -> bool) -> R
     Ok(undone.into_iter().chain(events).collect())
 }
 
+/// Completed phases that would be undone and are to count as done all the same, and what is said of all others.
+fn kept_as_done(
+    run: &Run,
+    undone: &[Event],
+    choices: &[(PhaseId, Choice)],
+) -> (BTreeSet<PhaseId>, Vec<(PhaseId, Choice)>) {
+    let is_done = |id: &PhaseId| run.phase_state(id).is_some_and(|state| state.status == PhaseStatus::Completed);
+    let is_kept = |id: &PhaseId| is_done(id) && undone.iter().any(|event| phase_of(event) == Some(id));
+    let (kept, others): (Vec<_>, Vec<_>) =
+        choices.iter().cloned().partition(|(id, choice)| *choice == Choice::Adopt && is_kept(id));
+    (kept.into_iter().map(|(id, _)| id).collect(), others)
+}
+
 /// `--from` of a phase that is to be left out, or taken as done, says two things at once.
 fn from_unless_settled(run: &Run, phase: &PhaseId, choices: &[(PhaseId, Choice)]) -> Result<Vec<Event>, Refusal> {
+    let is_meant = |named: &PhaseId| named == phase || run.is_part_of(phase).any(|whole| whole == named);
     let settled =
-        choices.iter().find(|(named, choice)| named == phase && matches!(choice, Choice::Skip | Choice::Adopt));
+        choices.iter().find(|(named, choice)| is_meant(named) && matches!(choice, Choice::Skip | Choice::Adopt));
     match settled {
         Some((_, choice)) => {
             let flag = if *choice == Choice::Skip { "--skip" } else { "--adopt" };

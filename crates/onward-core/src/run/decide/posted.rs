@@ -30,7 +30,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             demand_no_attempt_at_work(run, phase, *choice)?;
             let word = Adoption { by: by.clone(), reason: reason.as_deref().and_then(words::summary) };
             let events = choose_all(run, phase, *choice, &word)?;
-            Ok(external_phases::open_for_others_again(run, events))
+            if events.is_empty() { Ok(events) } else { Ok(external_phases::open_for_others_again(run, events)) }
         }
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),

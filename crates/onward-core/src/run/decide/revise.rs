@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 
+use super::agents::has_an_answer;
 use super::begin::reopened;
 use super::ended;
 use crate::event::{Event, Outcome, PlanRevised, Recorded};
 use crate::input::{Choice, EndFound};
 use crate::mutant::{self, Mutant};
+use crate::run::agent_calls::was_given;
 use crate::run::state::{PhaseStatus, Run};
 
 /// The run once attempts that are over have ended by the plan under which they were started, and the facts of that. What became
@@ -46,7 +48,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             claimed: None,
             error: None,
             left_running: Vec::new(),
-            answer_given: false,
+            answer_given: was_given(state) && has_an_answer(state),
             agent: None,
             said: None,
             damage: None,

@@ -61,7 +61,7 @@ pub struct Run {
     pub(in crate::run) look: Option<Arc<LastLook>>,
     /// Records of phases that the plan no longer has; they come back if the phase does.
     pub(in crate::run) removed: BTreeMap<PhaseId, PhaseState>,
-    /// What the agents of removed phases have cost whose ids others have by now.
+    /// The costs of agents of removed phases whose ids others have by now.
     pub(in crate::run) displaced_agents: Vec<AgentState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,

@@ -143,6 +143,7 @@ impl Oracle {
             then.generation = then.generation.max(earlier.generation);
         }
         then.known_as = then.known_as.filter(|(in_it, _)| *in_it == begun_in).map(|(_, key)| (then.generation, key));
+        then.key = then.key.map(|key| if key.0 == begun_in { Generation(then.generation) } else { key });
         then.finished_generation = then.finished_as.is_some().then_some(Generation(then.generation));
         self.facts.insert(new.clone(), then);
         moved(&mut self.agents, old, new);
@@ -150,6 +151,8 @@ impl Oracle {
         moved(&mut self.trees, old, new);
         if self.disowned.remove(old) {
             self.disowned.insert(new.clone());
+        } else {
+            self.disowned.remove(new);
         }
         let integrated = self.really_integrated.iter().filter(|(phase, _)| phase == old);
         let integrated: Vec<_> = integrated.map(|(_, attempt)| (new.clone(), *attempt)).collect();
@@ -196,7 +199,9 @@ fn is_outward(phase: &Phase) -> bool {
 }
 
 fn moved<T>(map: &mut BTreeMap<PhaseId, T>, old: &PhaseId, new: &PhaseId) {
-    if let Some(value) = map.remove(old) {
-        map.insert(new.clone(), value);
-    }
+    // What a removed phase of the new name left goes with it.
+    match map.remove(old) {
+        Some(value) => map.insert(new.clone(), value),
+        None => map.remove(new),
+    };
 }
