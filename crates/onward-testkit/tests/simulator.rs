@@ -12,6 +12,11 @@ fn soak_some_hundred_worlds() {
     let (mut kills, mut completed) = (0, 0);
     for seed in 0..SEEDS {
         let told = sim::play(seed);
+        assert_eq!(
+            told.coverage.get(sim::FORETOLD_WRONGLY),
+            None,
+            "what is told of a resume is not what it does: seed {seed}"
+        );
         kills += told.kills;
         completed += u64::from(told.completed);
     }

@@ -222,9 +222,17 @@ pub fn renamed(run: &Run, revised: &Plan) -> Vec<(PhaseId, PhaseId)> {
     };
     let gone = run.phases().filter(|(phase, state)| may_be_done(state) && revised.phase(&phase.id).is_none());
     for (old, state) in gone {
-        let then = state.seen.as_ref().map(|seen| seen.definition.clone());
-        let then = then.filter(|digest| !digest.is_empty()).unwrap_or_else(|| definition_digest(run.plan(), old));
-        let same = |phase: &&&Phase| !taken.contains(&phase.id) && definition_digest(revised, phase) == then;
+        let done = state.seen.as_ref().map(|seen| seen.definition.clone()).filter(|digest| !digest.is_empty());
+        let planned = definition_digest(run.plan(), old);
+        // Nobody knows of an attempt at the phase as the plan has it; what was seen may be of work that was done before.
+        let was = |digest: &String| {
+            if state.is_finished() {
+                done.as_ref().unwrap_or(&planned) == digest
+            } else {
+                *digest == planned || done.as_ref() == Some(digest)
+            }
+        };
+        let same = |phase: &&&Phase| !taken.contains(&phase.id) && was(&definition_digest(revised, phase));
         if let Some(new) = added.iter().filter(same).min_by_key(|new| distance(old, new)) {
             taken.insert(new.id.clone());
             pairs.push((old.id.clone(), new.id.clone()));

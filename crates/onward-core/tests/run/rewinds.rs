@@ -98,6 +98,27 @@ fn a_key_goes_with_its_phase_to_another_id() {
     assert!(anew != key && other != key && anew != other, "{key}, {other}, {anew}");
 }
 
+/// A release was done, is done anew with another command, and nobody knows how that ended. Under another name the phase of the edited plan
+/// is the one that nobody knows of: by the command that was at work, not by the one that was done before.
+#[test]
+fn a_doubt_is_known_by_the_work_that_was_begun() {
+    let text = |id: &str, run: &str| {
+        common::plan(&format!("onward: 1\nname: demo\nphases:\n  {id}: {{ run: {run}, effects: external }}\n"))
+    };
+    let mut story = driven("  release: { run: x, effects: external }\n");
+    story.end("release", DONE);
+    let plan = text("release", "y");
+    let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
+    let resumption = Resumption { revised: Some(Box::new(revised)), ..Resumption::default() };
+    let choices = vec![(PhaseId::new("release"), Choice::Retry)];
+    story.begin(Begin { resumption, choices, ..common::begin(0) }).expect("a person may");
+    story.end("release", Outcome::Unknown);
+    assert!(story.state("release").in_doubt);
+    let pair = (PhaseId::new("release"), PhaseId::new("publish"));
+    assert_eq!(onward_core::resume::stale::renamed(&story.run, &text("publish", "y")), [pair]);
+    assert_eq!(onward_core::resume::stale::renamed(&story.run, &text("publish", "z")), []);
+}
+
 /// Nobody knows whether the release was made, and the run goes back to before it. Nobody knows it there either.
 #[test]
 fn a_rewind_settles_no_doubt() {

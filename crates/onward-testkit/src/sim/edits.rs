@@ -10,7 +10,7 @@ use onward_core::id::PhaseId;
 use onward_core::input::{AttemptEnd, Begin, Choice, EndFound, Input, Resumption};
 use onward_core::plan::{self, Axis, Body, Effects, Matrix, Phase, Plan, expand};
 use onward_core::resume::{self, FindingKind, stale};
-use onward_core::run::{self, Run};
+use onward_core::run::{self, PhaseStatus, Run};
 use onward_engine::{Committer, KeepNothing, Result, World, integration_steps};
 use onward_store::Lease;
 
@@ -178,7 +178,8 @@ fn answered(after: &Run, mut revised: PlanRevised, begin: &Begin, dice: &mut Dic
         chosen.entry(phase).or_insert_with(|| any(dice));
     }
     let choices = chosen.into_iter().map(|(phase, choice)| {
-        let legal = run::is_legal(&ahead, &phase, choice);
+        let at_work = ahead.phase_state(&phase).is_some_and(|state| state.status == PhaseStatus::Running);
+        let legal = run::is_legal(&ahead, &phase, choice) && !at_work;
         (phase, if legal { choice } else { Choice::Retry })
     });
     let (choices, told) = (choices.collect(), begin.resumption.clone());
@@ -216,11 +217,20 @@ fn edited(run: &Run, known: &[PhaseId], author: &mut Author) -> Option<EditedFil
     match (throw, inner) {
         (0..=44, Some(leaf)) => rename_inside(run, written, &leaf),
         (_, Some(leaf)) => change_inside(written, &leaf, &mut author.dice),
+        (0..=44, None) if has_parts_of_parts(run, &top) => change(written, &top, &mut author.dice),
         (0..=44, None) => Some(rename(run, written, &top, &another_name(known, run, &top, &mut author.dice))),
         (45..=59, None) => take_out(written, &top, author),
         (60..=89, None) => change(written, &top, &mut author.dice),
         (_, None) => put_back(written, author),
     }
+}
+
+/// Whether a phase has parts that have parts: under another name nothing tells yet which of those is which.
+fn has_parts_of_parts(run: &Run, top: &PhaseId) -> bool {
+    run.plan().phases.iter().any(|phase| {
+        let above = compound::ancestors(run.plan(), &phase.id);
+        above.len() > 1 && above.last() == Some(top)
+    })
 }
 
 /// The phase that is edited: mostly one that is at work by the record, or of which nobody knows.

@@ -24,6 +24,7 @@ mod surroundings;
 mod worktrees;
 mod world;
 
+pub use foretold::FORETOLD_WRONGLY;
 pub use oracle::Coverage;
 use play::ACTOR;
 pub use play::{SeedTold, play, play_and_tell};

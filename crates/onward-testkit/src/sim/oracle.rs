@@ -440,6 +440,11 @@ impl Oracle {
                 }
                 Body::Approval(_) | Body::Uses(_) => false,
             };
+            // A probe that the plan no longer has is not asked; of an outward effect a person is, in its place.
+            let no_probe = phase.done_when.is_empty() && phase.effects != Effects::External;
+            let apart = self.trees.contains_key(&phase.id);
+            let no_checks = phase.verify.is_empty() && phase.artifacts.is_empty() && !apart;
+            let proves = proves && !(no_probe && (no_checks || facts.unprobed == Some(Unprobed::NobodyKnows)));
             facts.unprobed = facts.unprobed.filter(|_| proves && !self.disowned.contains(&phase.id));
             if !matches!(phase.body, Body::Agent(_))
                 && let Some(calls) = self.calls.get_mut(&phase.id).filter(|calls| calls.waits)

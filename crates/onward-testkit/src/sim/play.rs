@@ -27,7 +27,8 @@ use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
 use super::{
-    agents, external_phases, limits, markers, messages_and_knowledge, plans, replans, rewind, store, worktrees, world,
+    agents, compound, external_phases, limits, markers, messages_and_knowledge, plans, replans, rewind, store,
+    worktrees, world,
 };
 
 /// Kills in one world at most, and starts before it must have come to its end.
@@ -249,6 +250,7 @@ impl Story {
         let mut watch = EventWatch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let mut run = run;
+        let (answers, loaded_at) = (begin.choices.clone(), run.seq);
         let committer = Committer::new(&mut store, &lease, &mut keep, &mut run, ACTOR);
         let ended = Driver { committer, world: &mut world, reporter: &mut watch }.drive(begin);
         self.machine.lock().expect(ALONE).fuse = None;
@@ -261,12 +263,10 @@ impl Story {
                 drop(machine);
                 Some(ending)
             }
-            // What waited was answered first, and with that an answer of the person no longer fits: they look again.
-            Err(Error::Illegal(_)) if !self.machine.lock().expect(ALONE).waiting.is_empty() => {
-                Some(Ending::Stopped(StopReason::DriverGone))
-            }
+            // What waited was seen to first, and with that an answer of the person no longer fits: they look again.
+            Err(Error::Illegal(_)) if run.seq > loaded_at => Some(Ending::Stopped(StopReason::DriverGone)),
             Err(why) => {
-                assert!(world::is_killed(&why) || is_killed_store(&why), "the driver gave up: {why}");
+                assert!(world::is_killed(&why) || is_killed_store(&why), "the driver gave up: {why}; {answers:?}");
                 self.stale_owner(lease);
                 None
             }
@@ -330,7 +330,13 @@ impl Story {
     /// Now and then work is undone, one phase alone is wanted, or the plan was edited.
     fn resumption(run: &Run, choices: &[(PhaseId, Choice)], start: u32, dice: &mut Dice) -> Resumption {
         let ids: Vec<PhaseId> = run.phases().map(|(phase, _)| phase.id.clone()).collect();
-        let from = dice.percent(3).then(|| dice.pick(&ids).clone());
+        // What is left out, or taken as done, is not done again as well.
+        let settled = |id: &PhaseId| {
+            let whole = compound::ancestors(run.plan(), id);
+            let named = |phase: &PhaseId| phase == id || whole.contains(phase);
+            choices.iter().any(|(phase, choice)| matches!(choice, Choice::Skip | Choice::Adopt) && named(phase))
+        };
+        let from = dice.percent(3).then(|| dice.pick(&ids).clone()).filter(|id| !settled(id));
         let needs_met = |id: &PhaseId| {
             let phase = run.plan().phase(id).expect("of the plan");
             let by_itself = phase.situation.parent.is_none() && !phase.closing;
@@ -477,8 +483,11 @@ impl Story {
         }
         // What the plan said to be done before the run began is none of its work.
         let before = markers::done_before(&machine.oracle.journal);
-        for phase in last.filter(|phase| !before.contains(phase)) {
+        for phase in last {
             let names = edits::names_of(&machine.oracle.journal, phase);
+            if names.iter().any(|name| before.contains(name)) {
+                continue;
+            }
             let there = rows.iter().any(|row| {
                 let document = String::from_utf8_lossy(&row.meta).into_owned();
                 let is_of_it = names.iter().any(|name| document.contains(&format!("\"{name}\"")));
